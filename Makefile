@@ -1,0 +1,53 @@
+# Everything a developer does, one target a verb. `make test` is what the CI runs.
+
+# Python 3.11 to 3.13, the first on the path that can make virtual environments; or say which: make PYTHON=python3.12
+PYTHON ?= $(firstword $(foreach python,python3 python3.13 python3.12 python3.11 python,$(shell \
+	$(python) -c 'import sys, ensurepip; sys.exit(not (3, 11) <= sys.version_info < (3, 14))' 2>/dev/null && echo $(python))))
+
+BIN := .venv/bin
+STAMP := .venv/.installed
+PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+PROCESSES ?= 2
+
+.DEFAULT_GOAL := help
+.PHONY: help setup test lint format demo bench lock clean
+
+help: ## say what there is
+	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 10
+
+setup: $(STAMP) ## make .venv with everything pinned in requirements.lock
+
+$(STAMP): requirements.lock pyproject.toml
+	@test -x $(BIN)/python || test -n "$(PYTHON)" || { echo "no Python 3.11 to 3.13 found; set PYTHON=/path/to/python" >&2; exit 1; }
+	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	@# The network may fail once.
+	$(PIP) install --require-hashes --requirement requirements.lock || $(PIP) install --require-hashes --requirement requirements.lock
+	$(PIP) install --no-deps --no-build-isolation --editable .
+	@touch $@
+
+test: lint ## lint, then run all tests
+	$(BIN)/pytest --numprocesses $(PROCESSES) --dist worksteal --quiet
+
+lint: setup ## check style, types and imports
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: setup ## put the code in order
+	$(BIN)/ruff check --fix
+	$(BIN)/ruff format
+
+demo: setup ## run an example application
+	$(BIN)/python examples/orders.py
+
+bench: setup ## measure
+	$(BIN)/python bench/task.py
+
+lock: ## pin the newest versions in requirements.lock (needs uv)
+	uv pip compile pyproject.toml --group dev --universal --python-version 3.11 --generate-hashes --upgrade \
+		--custom-compile-command "make lock" --quiet --output-file requirements.lock
+
+clean: ## remove what was made
+	rm -rf .venv .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache bench/out build dist
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

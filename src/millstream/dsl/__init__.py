@@ -1,0 +1,1 @@
+"""What users call: streams, tables and the options of their operators."""

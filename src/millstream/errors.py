@@ -1,0 +1,96 @@
+"""Everything Millstream raises.
+
+MillstreamError                 root: primary, detail, hint
+├── TopologyError               a topology that cannot be built (duplicate names, unknown parents, bad joins ...)
+├── ArgumentError               an option or argument out of range (also a ValueError)
+├── SerdeError                  a missing serde, or bytes or objects a serde cannot take
+├── StateStoreError             a store that is unknown, closed, locked or damaged
+└── StreamsError                something went wrong while records were processed
+├── ProcessingError         a user function or processor raised; names the function and its line
+├── DeserializationError    an input record could not be read
+└── ProductionError         an output record could not be written
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+
+class MillstreamError(Exception):
+    """The root of the tree.
+
+    Args:
+        primary: what is wrong, short, lower case, no full stop.
+        detail: where, and what was seen.
+        hint: what to do about it.
+    """
+
+    def __init__(self, primary: str, *, detail: str | None = None, hint: str | None = None) -> None:
+        super().__init__(primary)
+        self.primary = primary
+        self.detail = detail
+        self.hint = hint
+
+    def __str__(self) -> str:
+        lines = [self.primary]
+        if self.detail:
+            lines.append(f"  detail: {self.detail}")
+        if self.hint:
+            lines.append(f"  hint:   {self.hint}")
+        return "\n".join(lines)
+
+
+class TopologyError(MillstreamError):
+    """The topology cannot be built as written."""
+
+
+class ArgumentError(MillstreamError, ValueError):
+    """An argument or option has a value that cannot work."""
+
+
+class SerdeError(MillstreamError):
+    """A serde is missing, or cannot take what it was given."""
+
+
+class StateStoreError(MillstreamError):
+    """A state store is unknown, closed, locked or damaged."""
+
+
+class StreamsError(MillstreamError):
+    """Processing stopped. The exception that caused it is `__cause__`."""
+
+
+class ProcessingError(StreamsError):
+    """A node raised while it processed a record or a punctuation."""
+
+
+class DeserializationError(StreamsError):
+    """An input record's bytes could not be turned into a key or a value."""
+
+
+class ProductionError(StreamsError):
+    """An output record could not be serialised or sent."""
+
+
+def describe_callable(function: Callable[..., Any]) -> str:
+    """Name a user's function and where it was written: `<lambda> at orders.py:14`.
+
+    >>> def double(v): return 2 * v
+    >>> describe_callable(double).startswith("double at ")
+    True
+    """
+    target = inspect.unwrap(function)
+    while hasattr(target, "func"):  # functools.partial
+        target = target.func
+    target = getattr(target, "__func__", target)
+    name = getattr(target, "__qualname__", None) or type(target).__qualname__
+    name = name.rsplit("<locals>.", 1)[-1]
+    code = getattr(target, "__code__", None)
+    if code is None:
+        call = getattr(type(target), "__call__", None)  # noqa: B004 - the code object is wanted
+        code = getattr(call, "__code__", None)
+    if code is None:
+        return name
+    return f"{name} at {code.co_filename.rsplit('/', 1)[-1]}:{code.co_firstlineno}"

@@ -1,0 +1,19 @@
+"""The names that Kafka Streams gives to repartition topics and their nodes."""
+
+from __future__ import annotations
+
+import re
+
+_GENERATED = re.compile(r"KSTREAM.*-[0-9]{10}")
+
+
+def repartition_topic(base: str) -> str:
+    """The topic of a repartition, which ends in `-repartition` once."""
+    return base if base.endswith("-repartition") else f"{base}-repartition"
+
+
+def repartition_names(base: str, topic: str, index: int) -> tuple[str, str, str]:
+    """The names of a repartition's sink, filter and source. Three indices are used up whether needed or not."""
+    if _GENERATED.fullmatch(base):
+        return (f"KSTREAM-SINK-{index:010d}", f"KSTREAM-FILTER-{index + 1:010d}", f"KSTREAM-SOURCE-{index + 2:010d}")
+    return (f"{topic}-sink", f"{topic}-filter", f"{topic}-source")

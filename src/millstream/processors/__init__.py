@@ -1,0 +1,1 @@
+"""Operators, one file each, and the contract by which a task runs them."""

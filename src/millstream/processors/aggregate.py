@@ -1,0 +1,88 @@
+"""Aggregations of a grouped stream without windows: aggregate, count and reduce."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from millstream.processors.context import TaskContext
+from millstream.processors.operator import Operator
+from millstream.records import Headers
+from millstream.state.store import LATEST, NOT_STORED
+
+
+class _StreamAggregation(Operator):
+    """What aggregate and reduce share: the store, and where results go with and without a cache."""
+
+    def __init__(self, store: str, *, send_old: bool) -> None:
+        self._store_name = store
+        self._send_old = send_old
+
+    def init(self, context: TaskContext) -> None:
+        super().init(context)
+        store = context.store(self._store_name)
+        self._read = store.read
+        self._write = store.write
+        self._cached = store.cached
+        if self._cached:
+            store.set_flush_listener(self._forward_flushed, self._send_old)
+
+    def _forward_flushed(self, key: Any, new: Any, old: Any, timestamp: int, headers: Headers | None) -> None:
+        self.forward(key, (new, old, True), timestamp, headers)
+
+
+class StreamAggregate(_StreamAggregation):
+    """Folds each key's values with `aggregator(key, value, aggregate)`; null keys and values are dropped."""
+
+    def __init__(
+        self,
+        store: str,
+        initializer: Callable[[], Any],
+        aggregator: Callable[[Any, Any, Any], Any],
+        *,
+        send_old: bool,
+    ) -> None:
+        super().__init__(store, send_old=send_old)
+        self._initializer = initializer
+        self._aggregator = aggregator
+
+    def process(self, key: Any, value: Any, timestamp: int, headers: Headers | None) -> None:
+        if key is None or value is None:
+            self.drop("null key or value")
+            return
+        entry = self._read(key)
+        if entry is None:
+            old = self._initializer()
+        else:
+            old, stored = entry
+            if stored > timestamp:
+                timestamp = stored
+        new = self._aggregator(key, value, old)
+        code = self._write(key, new, timestamp, headers)
+        if not self._cached and code != NOT_STORED:
+            self.forward(key, (new, old if self._send_old else None, code == LATEST), timestamp, headers)
+
+
+class StreamReduce(_StreamAggregation):
+    """Combines each key's values with `reducer(aggregate, value)`; the first value is the first aggregate."""
+
+    def __init__(self, store: str, reducer: Callable[[Any, Any], Any], *, send_old: bool) -> None:
+        super().__init__(store, send_old=send_old)
+        self._reducer = reducer
+
+    def process(self, key: Any, value: Any, timestamp: int, headers: Headers | None) -> None:
+        if key is None or value is None:
+            self.drop("null key or value")
+            return
+        entry = self._read(key)
+        if entry is None:
+            old = None
+            new = value
+        else:
+            old, stored = entry
+            new = self._reducer(old, value)
+            if stored > timestamp:
+                timestamp = stored
+        code = self._write(key, new, timestamp, headers)
+        if not self._cached and code != NOT_STORED:
+            self.forward(key, (new, old if self._send_old else None, code == LATEST), timestamp, headers)

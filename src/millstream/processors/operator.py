@@ -1,0 +1,51 @@
+"""The contract between a task and the operators it runs.
+
+An operator is one node's work in one task. Records travel as four plain arguments (key, value, timestamp, headers), so
+that passing one on allocates nothing. Below a table the value is a `Change` tuple.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from millstream.records import Headers
+
+if TYPE_CHECKING:
+    from millstream.processors.context import TaskContext
+
+Forward = Callable[[Any, Any, int, Headers | None], None]
+
+
+def forward_to_nobody(key: Any, value: Any, timestamp: int, headers: Headers | None) -> None:
+    """What a node without children forwards to."""
+
+
+class Operator:
+    """One node's work in one task.
+
+    The task sets `name` and `forward` (to all children, in order) before it calls `init`, so an operator may keep
+    `self.forward` in a local. With one child `forward` *is* the child's `process`.
+    """
+
+    name: str = ""
+    forward: Forward = staticmethod(forward_to_nobody)
+    context: TaskContext
+
+    def init(self, context: TaskContext) -> None:
+        """Called once, after all stores of the task are open. Subclasses call `super().init(context)` first."""
+        self.context = context
+
+    def process(self, key: Any, value: Any, timestamp: int, headers: Headers | None) -> None:
+        """Handle one record; forward any number of results."""
+        raise NotImplementedError
+
+    def close(self) -> None:
+        """Called once, before the stores are closed."""
+
+    def drop(self, reason: str) -> None:
+        """Skip a record: counted in `dropped-records-total`, and logged."""
+        self.context.drop(self.name, reason)
+
+
+OperatorFactory = Callable[[], Operator]

@@ -1,0 +1,88 @@
+"""Punctuation: functions that a processor has called as time goes by."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from enum import Enum
+
+from millstream.processors.priority import PriorityQueue
+
+#: Called with the current stream time or wall-clock time, in milliseconds.
+Punctuator = Callable[[int], None]
+
+
+class PunctuationType(Enum):
+    """Which clock a schedule follows."""
+
+    #: The greatest timestamp of the records taken so far; stands still without records.
+    STREAM_TIME = "stream_time"
+    #: The clock on the wall.
+    WALL_CLOCK_TIME = "wall_clock_time"
+
+
+class Cancellable:
+    """A schedule, which can be ended."""
+
+    def __init__(self) -> None:
+        self.cancelled = False
+
+    def cancel(self) -> None:
+        """Make no further calls; also from inside the punctuator."""
+        self.cancelled = True
+
+
+class Schedule(Cancellable):
+    """A punctuator, the node it belongs to and how often it is due."""
+
+    def __init__(self, node: str, interval: int, punctuator: Punctuator) -> None:
+        super().__init__()
+        self.node = node
+        self.interval = interval
+        self.punctuator = punctuator
+
+
+def first_due(type_: PunctuationType, interval: int, now: int, start: int | None) -> int:
+    """When a new schedule is due.
+
+    Without a start, a stream-time schedule is due as soon as stream time is known, a wall-clock one after one interval.
+    With one it is due at the start, or else at the next whole number of intervals after it.
+
+    Args:
+        type_: the clock.
+        interval: milliseconds between two calls.
+        now: the clock's time.
+        start: the anchor, in milliseconds.
+    """
+    if start is None:
+        return 0 if type_ is PunctuationType.STREAM_TIME else now + interval
+    if start >= now:
+        return start
+    return start + ((now - start) // interval + 1) * interval
+
+
+class Punctuations:
+    """The schedules of one clock in a task."""
+
+    def __init__(self) -> None:
+        self._queue: PriorityQueue[tuple[int, Schedule]] = PriorityQueue()
+        #: `(due, ...)`, the next one first: cheap to look at after each record.
+        self.entries = self._queue.entries
+
+    def add(self, due: int, schedule: Schedule) -> None:
+        """Have a schedule called from that time on."""
+        self._queue.offer(due, (due, schedule))
+
+    def run(self, now: int, fire: Callable[[Schedule, int], None]) -> int:
+        """Call what is due: every schedule at most once, however many intervals have passed. Answers how many."""
+        fired = 0
+        queue = self._queue
+        while queue and queue.first <= now:  # type: ignore[operator]  # not empty
+            due, schedule = queue.poll()
+            if schedule.cancelled:
+                continue
+            fire(schedule, now)
+            fired += 1
+            if not schedule.cancelled:
+                following = due + ((now - due) // schedule.interval + 1) * schedule.interval
+                queue.offer(following, (following, schedule))
+        return fired

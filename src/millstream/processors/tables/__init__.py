@@ -1,0 +1,1 @@
+"""Operators below a table: their values are `Change` tuples."""

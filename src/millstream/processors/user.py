@@ -1,0 +1,146 @@
+"""Operators that run processors of the user's own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from millstream.errors import StreamsError, TopologyError, describe_callable
+from millstream.processors.api import FixedKeyProcessor, Processor, Punctuator
+from millstream.processors.context import TaskContext
+from millstream.processors.operator import Forward, Operator, OperatorFactory
+from millstream.processors.user_context import HostContext, RuntimeFixedKeyContext, RuntimeProcessorContext
+from millstream.records import FixedKeyRecord, Headers, Record
+
+
+class UserOperator(Operator):
+    """What `Processor` and `FixedKeyProcessor` have in common.
+
+    Around the user's code the task's context carries the record's timestamp and headers, for stores the user writes to.
+    """
+
+    context: HostContext
+    #: Set by the task before `init`.
+    children: dict[str, Forward]
+
+    def __init__(self) -> None:
+        # Forwarding is possible only while the task is inside this node.
+        self._running = False
+
+    def send(self, record: Any, child: str | None = None) -> None:
+        """Forward a record to all children or to one."""
+        if not self._running:
+            raise StreamsError(
+                f"'{self.name}' cannot forward now",
+                detail="forward was called outside of process and punctuators",
+                hint="suppliers must return a new processor each time; init, close and other threads cannot forward",
+            )
+        if child is None:
+            forward = self.forward
+        else:
+            try:
+                forward = self.children[child]
+            except KeyError:
+                raise StreamsError(
+                    f"'{self.name}' has no child '{child}'",
+                    detail=f"its children are {', '.join(self.children) or 'none'}",
+                    hint="a child is a node that names this one as its parent",
+                ) from None
+        context = self.context
+        timestamp, headers = context.timestamp, context.headers
+        context.timestamp = record.timestamp
+        context.headers = record.headers
+        try:
+            forward(record.key, record.value, record.timestamp, record.headers)
+        finally:
+            context.timestamp = timestamp
+            context.headers = headers
+
+    def punctuate(self, punctuator: Punctuator, now: int) -> None:
+        """Call a punctuator of the user's."""
+        self._running = True
+        try:
+            punctuator(now)
+        finally:
+            self._running = False
+
+
+class ProcessorOperator(UserOperator):
+    """Runs a `Processor`."""
+
+    def __init__(self, supplier: Callable[[], Processor[Any, Any, Any, Any]]) -> None:
+        super().__init__()
+        self._processor = _supplied(supplier, Processor)
+        self._process = self._processor.process
+
+    def init(self, context: TaskContext) -> None:
+        super().init(context)
+        processor_context = RuntimeProcessorContext(self.context, self.name, self.punctuate, self.send)
+        self._processor.context = processor_context
+        self._processor.init(processor_context)
+
+    def process(self, key: Any, value: Any, timestamp: int, headers: Headers | None) -> None:
+        if headers is None:
+            headers = Headers()
+        context = self.context
+        context.timestamp = timestamp
+        context.headers = headers
+        self._running = True
+        try:
+            self._process(Record(key, value, timestamp, headers))
+        finally:
+            self._running = False
+
+    def close(self) -> None:
+        self._processor.close()
+
+
+class FixedKeyOperator(UserOperator):
+    """Runs a `FixedKeyProcessor`."""
+
+    def __init__(self, supplier: Callable[[], FixedKeyProcessor[Any, Any, Any]]) -> None:
+        super().__init__()
+        self._processor = _supplied(supplier, FixedKeyProcessor)
+        self._process = self._processor.process
+
+    def init(self, context: TaskContext) -> None:
+        super().init(context)
+        processor_context = RuntimeFixedKeyContext(self.context, self.name, self.punctuate, self.send)
+        self._processor.context = processor_context
+        self._processor.init(processor_context)
+
+    def process(self, key: Any, value: Any, timestamp: int, headers: Headers | None) -> None:
+        if headers is None:
+            headers = Headers()
+        context = self.context
+        context.timestamp = timestamp
+        context.headers = headers
+        self._running = True
+        try:
+            self._process(FixedKeyRecord(key, value, timestamp, headers))
+        finally:
+            self._running = False
+
+    def close(self) -> None:
+        self._processor.close()
+
+
+def processor_operator(supplier: Callable[[], Processor[Any, Any, Any, Any]]) -> OperatorFactory:
+    """The factory of a node that runs the supplier's processors."""
+    return lambda: ProcessorOperator(supplier)
+
+
+def fixed_key_operator(supplier: Callable[[], FixedKeyProcessor[Any, Any, Any]]) -> OperatorFactory:
+    """The factory of a node that runs the supplier's fixed-key processors."""
+    return lambda: FixedKeyOperator(supplier)
+
+
+def _supplied(supplier: Callable[[], Any], kind: type) -> Any:
+    processor = supplier()
+    if not isinstance(processor, kind):
+        raise TopologyError(
+            f"a supplier must return a {kind.__name__}",
+            detail=f"{describe_callable(supplier)} returned {processor!r}",
+            hint=f"subclass {kind.__name__} and pass the class",
+        )
+    return processor

@@ -1,0 +1,101 @@
+"""`Serdes`: the built-in serdes under one name."""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Callable
+from datetime import timedelta
+from typing import TypeVar
+
+from millstream.durations import milliseconds
+from millstream.records import Windowed
+from millstream.serdes import primitives
+from millstream.serdes.json import JSON
+from millstream.serdes.lists import ListSerde
+from millstream.serdes.serde import Serde
+from millstream.serdes.windowed import SessionWindowedSerde, TimeWindowedSerde
+
+T = TypeVar("T")
+
+
+class Serdes:
+    r"""The built-in serdes. Their bytes are those of Kafka's own serdes of the same name.
+
+    >>> Serdes.string.serialize("eu"), Serdes.long.serialize(1)
+    (b'eu', b'\x00\x00\x00\x00\x00\x00\x00\x01')
+    >>> Serdes.json.serialize({"region": "eu"})
+    b'{"region":"eu"}'
+    """
+
+    #: Text as UTF-8.
+    string = primitives.STRING
+    #: Bytes as they are.
+    bytes = primitives.BYTES
+    #: An int in 8 bytes.
+    long = primitives.LONG
+    #: An int in 4 bytes.
+    integer = primitives.INTEGER
+    #: An int in 2 bytes.
+    short = primitives.SHORT
+    #: A float in 8 bytes.
+    double = primitives.DOUBLE
+    #: A float in 4 bytes: what is read back has single precision.
+    float = primitives.FLOAT
+    #: True or False in one byte.
+    boolean = primitives.BOOLEAN
+    #: A `uuid.UUID` as its text.
+    uuid = primitives.UUID_TEXT
+    #: Nothing but None.
+    void = primitives.VOID
+    #: JSON as dicts and lists; `Serdes.json(Order)` as objects of a dataclass, a `msgspec.Struct`, a TypedDict ...
+    json = JSON
+    #: Text in a time window whose size is not known: read back, every window ends at the end of time.
+    windowed_string = TimeWindowedSerde(primitives.STRING)
+    #: Text in a session.
+    session_windowed_string = SessionWindowedSerde(primitives.STRING)
+
+    @staticmethod
+    def list_of(inner: Serde[T]) -> Serde[list[T]]:
+        """Lists of what another serde takes.
+
+        >>> serde = Serdes.list_of(Serdes.string)
+        >>> serde.deserialize(serde.serialize(["a", "b"]))
+        ['a', 'b']
+        """
+        return ListSerde(inner)
+
+    @staticmethod
+    def time_windowed(inner: Serde[T], size: timedelta) -> Serde[Windowed[T]]:
+        """Keys in time windows of a size, as windowed counts and aggregates have them.
+
+        >>> serde = Serdes.time_windowed(Serdes.string, timedelta(minutes=5))
+        >>> print(serde.deserialize(b"eu" + bytes(8)))
+        [eu@0/300000]
+        """
+        return TimeWindowedSerde(inner, milliseconds(size, "a window's size", minimum=1))
+
+    @staticmethod
+    def session_windowed(inner: Serde[T]) -> Serde[Windowed[T]]:
+        """Keys in sessions."""
+        return SessionWindowedSerde(inner)
+
+    @staticmethod
+    def of(
+        serialize: Callable[[T], builtins.bytes],
+        deserialize: Callable[[builtins.bytes], T],
+        hashable: bool = False,
+        immutable: bool = False,
+    ) -> Serde[T]:
+        """A serde of two functions.
+
+        Args:
+            serialize: object to bytes; never called with None.
+            deserialize: bytes to object; never called with None.
+            hashable: objects can be dict keys, and are equal exactly when their bytes are.
+            immutable: objects cannot be changed in place. Both make caches faster, and wrong if they are not true.
+
+        >>> hexadecimal = Serdes.of(lambda n: b"%x" % n, lambda data: int(data, 16))
+        >>> hexadecimal.serialize(255)
+        b'ff'
+        """
+        return Serde(serialize, deserialize, hashable=hashable, immutable=immutable)

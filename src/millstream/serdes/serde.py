@@ -1,0 +1,84 @@
+"""What a serde is: two plain functions, and what the engine may assume of the objects."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Generic, TypeVar
+
+from millstream.errors import SerdeError, describe_callable
+
+T = TypeVar("T")
+
+_SHOWN = 80
+
+
+def shorten(data: object) -> str:
+    """An object as an error shows it."""
+    text = repr(data)
+    return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 3]}..."
+
+
+class Serde(Generic[T]):
+    """Turns objects into bytes and back.
+
+    `serialize` and `deserialize` are attributes, not methods: the engine takes them once and calls them for each
+    record, so they may be C functions. They are never called with None, and may raise anything; then
+    `serialization_error` and `deserialization_error` tell the story.
+
+    Args:
+        serialize: object to bytes.
+        deserialize: bytes to object.
+        hashable: objects can be dict keys, and are equal exactly when their bytes are.
+        immutable: objects cannot be changed in place, so that one may be shared.
+        name: what errors call it.
+    """
+
+    serialize: Callable[[T], bytes]
+    deserialize: Callable[[bytes], T]
+
+    def __init__(
+        self,
+        serialize: Callable[[T], bytes],
+        deserialize: Callable[[bytes], T],
+        *,
+        hashable: bool = False,
+        immutable: bool = False,
+        name: str | None = None,
+    ) -> None:
+        self.serialize = serialize
+        self.deserialize = deserialize
+        self.hashable = hashable
+        self.immutable = immutable
+        self.name = name or f"{describe_callable(serialize)} / {describe_callable(deserialize)}"
+
+    def for_topic(self, topic: str, is_key: bool) -> Serde[T]:
+        """The serde to use for a topic. Serdes that look schemas up by topic override it."""
+        return self
+
+    def serialization_error(self, data: object, cause: BaseException) -> SerdeError:
+        """What to raise after `serialize(data)` raised `cause`."""
+        if isinstance(cause, SerdeError):
+            return cause
+        return self._error(f"the {self.name} serde cannot write a {type(data).__name__}", data, cause)
+
+    def deserialization_error(self, data: object, cause: BaseException) -> SerdeError:
+        """What to raise after `deserialize(data)` raised `cause`."""
+        if isinstance(cause, SerdeError):
+            return cause
+        return self._error(f"the {self.name} serde cannot read these bytes", data, cause)
+
+    @staticmethod
+    def _error(primary: str, data: object, cause: BaseException) -> SerdeError:
+        error = SerdeError(
+            primary,
+            detail=f"{shorten(data)}: {type(cause).__name__}: {cause}",
+            hint="give the serde that fits the data, where it is read or written",
+        )
+        error.__cause__ = cause
+        return error
+
+    def __repr__(self) -> str:
+        return f"<Serde {self.name}>"
+
+
+AnySerde = Serde[Any]

@@ -1,0 +1,48 @@
+"""How stores turn what they hold into bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Generic, TypeVar
+
+from millstream.serdes import Serde
+from millstream.state.layout import LONG
+
+T = TypeVar("T")
+V = TypeVar("V")
+
+
+class Codec(Generic[T]):
+    """Bytes of what a store holds: plain values, or pairs of value and timestamp.
+
+    Args:
+        encode: an object as bytes.
+        decode: and back.
+        serde: the serde of the values, for what it knows of them and for its errors.
+    """
+
+    def __init__(self, encode: Callable[[T], bytes], decode: Callable[[bytes], T], serde: Serde[V]) -> None:
+        self.encode = encode
+        self.decode = decode
+        self.serde = serde
+        #: What is forwarded must not be the object the store keeps.
+        self.copies = not serde.immutable
+
+
+def plain(serde: Serde[V]) -> Codec[V]:
+    """Values alone."""
+    return Codec(serde.serialize, serde.deserialize, serde)
+
+
+def timestamped(serde: Serde[V]) -> Codec[tuple[V, int]]:
+    """Values with their timestamps: eight bytes, then the value."""
+    serialize, deserialize = serde.serialize, serde.deserialize
+    pack, unpack = LONG.pack, LONG.unpack_from
+
+    def encode(pair: tuple[V, int]) -> bytes:
+        return pack(pair[1]) + serialize(pair[0])
+
+    def decode(data: bytes) -> tuple[V, int]:
+        return deserialize(data[8:]), unpack(data)[0]
+
+    return Codec(encode, decode, serde)

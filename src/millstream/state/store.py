@@ -1,0 +1,82 @@
+"""The interface every state store has, built-in or custom."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, Protocol
+
+from millstream.records import Headers
+
+#: What `write` of a versioned store answers when the record is older than its history retention.
+NOT_STORED = -(2**63)
+#: What `write` answers when the value written is the newest of its key (always, but for versioned stores).
+LATEST = -1
+
+#: One change of a store: the binary key under which the store logs it, and the value (None deletes).
+LogEntry = tuple[bytes, bytes | None]
+
+
+class StoreContext(Protocol):
+    """What a store may ask of its task (`millstream.processors.context.TaskContext` is one)."""
+
+    topic: str | None
+    partition: int
+    offset: int
+    timestamp: int
+    headers: Headers | None
+
+    @property
+    def cache_max_bytes(self) -> int:
+        """0 strips the cache."""
+
+    def store_directory(self, name: str) -> str | None:
+        """The directory for a persistent store's files; None keeps it in memory, with the same semantics."""
+
+    def drop(self, who: str, reason: str) -> None:
+        """Count a write that is refused."""
+
+
+class StateStore(ABC):
+    """A store as its task sees it.
+
+    Reading and writing is the business of the store's own interface; the task opens, flushes and closes it, takes its
+    changes of a batch, and rebuilds it from them.
+    """
+
+    #: False: changes are neither kept nor asked for.
+    logged: bool = True
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    @abstractmethod
+    def init(self, context: StoreContext) -> None:
+        """Open the store."""
+
+    def flush(self) -> None:
+        """Write a cache down, and forward what it held (nothing to do without a cache)."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Close the store. What was not flushed is lost."""
+
+    @abstractmethod
+    def take_changes(self) -> dict[bytes, bytes | None]:
+        """The changes since the last call: the last write of every binary key, in order of first write."""
+
+    @abstractmethod
+    def apply_changes(self, changes: Iterable[LogEntry]) -> None:
+        """Redo logged changes, without logging them or forwarding anything."""
+
+    @abstractmethod
+    def snapshot(self) -> Iterator[tuple[bytes, bytes]]:
+        """Everything the store holds, as log entries: a base from which it can be rebuilt."""
+
+
+#: Told at a flush: key, new value, old value, timestamp, headers.
+KeyValueListener = Callable[[Any, Any, Any, int, Headers | None], None]
+#: Told at a flush: key, window start, new value, old value, timestamp, headers.
+WindowListener = Callable[[Any, int, Any, Any, int, Headers | None], None]
+#: Told at a flush: key, session start, session end, new value, old value, timestamp, headers.
+SessionListener = Callable[[Any, int, int, Any, Any, int, Headers | None], None]

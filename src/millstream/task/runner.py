@@ -1,0 +1,176 @@
+"""The loops that send records through a task's operators."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from millstream.processors.operator import Operator
+from millstream.processors.punctuation import PunctuationType, Schedule
+from millstream.processors.user_context import HostContext
+from millstream.records import NO_TIMESTAMP, Headers
+from millstream.task.failures import failing_node
+from millstream.task.handling import ErrorHandling, FatalError
+from millstream.task.queues import QueueGroup, RecordQueue
+from millstream.task.records import HeadRecord, RawRecord
+
+
+class Runner:
+    """Takes records from the queues, moves the clock and calls the sources' children.
+
+    Args:
+        context: the task's context.
+        queues: the task's queues.
+        operators: the task's operators, by name.
+        errors: the task's handlers.
+        make_headers: give every record headers of its own, even if it came without.
+    """
+
+    def __init__(
+        self,
+        context: HostContext,
+        queues: QueueGroup,
+        operators: Mapping[str, Operator],
+        errors: ErrorHandling,
+        make_headers: bool,
+    ) -> None:
+        self.processed = 0
+        self.punctuated = 0
+        self._context = context
+        self._queues = queues
+        self._operators = operators
+        self._errors = errors
+        self._make_headers = make_headers
+        self._stream_punctuations = context.punctuations[PunctuationType.STREAM_TIME]
+
+    def next(self) -> None:
+        """Process one record."""
+        queue, record = self._queues.poll()
+        self._enter(queue)
+        self._process(queue, record)
+
+    def all(self) -> None:
+        """Process everything, each record followed by the stream-time punctuation that it makes due."""
+        ready = self._queues.ready
+        while ready:
+            queue = ready.poll()
+            self._enter(queue)
+            if ready:
+                self._merge(queue)
+            elif queue.extractor is None:
+                self._drain(queue)
+            else:
+                while queue.head is not None:
+                    self._process(queue, queue.poll())
+                    self.punctuate_stream_time()
+
+    def punctuate_stream_time(self) -> bool:
+        """Call the stream-time punctuators that are due."""
+        now = self._context.stream_time
+        return now != NO_TIMESTAMP and self._punctuate(PunctuationType.STREAM_TIME, now)
+
+    def punctuate_wall_clock(self) -> bool:
+        """Call the wall-clock punctuators that are due."""
+        return self._punctuate(PunctuationType.WALL_CLOCK_TIME, self._context.now())
+
+    def _enter(self, queue: RecordQueue) -> None:
+        self._context.topic = queue.topic
+        self._context.partition = queue.partition
+
+    def _process(self, queue: RecordQueue, record: HeadRecord) -> None:
+        key, value, timestamp, headers, raw = record
+        if timestamp < 0:
+            return  # stands for records that were dropped
+        context = self._context
+        context.offset = raw[4]
+        context.timestamp = timestamp
+        context.headers = headers
+        if timestamp > context.stream_time:
+            context.stream_time = timestamp
+        self._errors.source_record = raw
+        queue.source.forward(key, value, timestamp, headers)
+        self.processed += 1
+
+    def _merge(self, queue: RecordQueue) -> None:
+        """Process a queue as long as it is the first one."""
+        ready = self._queues.ready
+        due = self._stream_punctuations.entries
+        while True:
+            self._process(queue, queue.poll())
+            if due:
+                self.punctuate_stream_time()
+            head = queue.head
+            if head is None:
+                return
+            timestamp = head[2]
+            # An offer and a poll could change which of several equal queues comes first, from three others on.
+            if len(ready) > 2 or timestamp >= ready.first:  # type: ignore[operator]  # not empty
+                ready.offer(timestamp, queue)
+                return
+
+    def _drain(self, queue: RecordQueue) -> None:
+        """Process a whole queue whose records carry their own timestamps: the loop where most time is spent."""
+        self._process(queue, queue.poll_only())
+        self.punctuate_stream_time()
+        records: Iterable[RawRecord] = queue.take_rest()
+        if self._errors.keeps_source_records:
+            records = self._remembered(records)
+        context = self._context
+        forward = queue.source.forward
+        deserialize_key, deserialize_value = queue.deserialize_key, queue.deserialize_value
+        make_headers = self._make_headers
+        due = self._stream_punctuations.entries
+        stream_time = context.stream_time
+        partition_time = queue.partition_time
+        processed = 0
+        try:
+            for raw_key, raw_value, timestamp, pairs, offset in records:
+                try:
+                    key = None if raw_key is None else deserialize_key(raw_key)
+                    value = None if raw_value is None else deserialize_value(raw_value)
+                except Exception as error:
+                    queue.unreadable((raw_key, raw_value, timestamp, pairs, offset), error)
+                    continue
+                headers = Headers(pairs) if pairs else Headers() if make_headers else None
+                if timestamp > partition_time:
+                    partition_time = timestamp
+                    if timestamp > stream_time:
+                        stream_time = context.stream_time = timestamp
+                elif timestamp < 0:
+                    queue.timestamp_of((raw_key, raw_value, timestamp, pairs, offset), key, value, headers)
+                    continue
+                context.offset = offset
+                context.timestamp = timestamp
+                context.headers = headers
+                forward(key, value, timestamp, headers)
+                processed += 1
+                if due and due[0][0] <= stream_time:
+                    self.punctuate_stream_time()
+        finally:
+            queue.partition_time = partition_time
+            self.processed += processed
+
+    def _remembered(self, records: Iterable[RawRecord]) -> Iterator[RawRecord]:
+        for record in records:
+            self._errors.source_record = record
+            yield record
+
+    def _punctuate(self, type_: PunctuationType, now: int) -> bool:
+        fired = self._context.punctuations[type_].run(now, self._fire)
+        self.punctuated += fired
+        return fired > 0
+
+    def _fire(self, schedule: Schedule, now: int) -> None:
+        context = self._context
+        before = context.topic, context.partition, context.offset
+        context.topic, context.partition, context.offset = None, -1, -1
+        context.timestamp = now
+        context.headers = Headers()
+        try:
+            schedule.punctuator(now)
+        except FatalError:
+            raise
+        except Exception as error:
+            node = failing_node(error, self._operators) or schedule.node
+            self._errors.node_raised(node, error, None, "punctuate")
+        finally:
+            context.topic, context.partition, context.offset = before

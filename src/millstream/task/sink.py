@@ -1,0 +1,121 @@
+"""Sinks: records leave the topology, serialised, for a topic."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from typing import Any
+
+from millstream.errors import ProductionError, describe_callable
+from millstream.processors.operator import Operator
+from millstream.processors.user_context import HostContext
+from millstream.records import Headers, Record, RecordContext
+from millstream.serdes.serde import AnySerde
+from millstream.task.handling import ErrorHandling
+from millstream.task.records import OutputRecord
+from millstream.topology.nodes import SinkNode
+
+
+class SinkOperator(Operator):
+    """Appends what it gets to the task's outputs.
+
+    Args:
+        node: the topology's node.
+        serdes: of key and value.
+        real_name: turns an internal topic's name into the one with the application's prefix.
+        context: the task's context.
+        outputs: where records go.
+        errors: the task's handlers.
+    """
+
+    context: HostContext
+
+    def __init__(
+        self,
+        node: SinkNode,
+        serdes: tuple[AnySerde, AnySerde],
+        real_name: Callable[[str], str],
+        context: HostContext,
+        outputs: list[OutputRecord],
+        errors: ErrorHandling,
+    ) -> None:
+        self.name = node.name
+        self.context = context
+        self._serdes = serdes
+        self._errors = errors
+        self._outputs = outputs
+        self._partitioner = node.partitioner
+        self._by_topic: dict[str, tuple[AnySerde, AnySerde]] = {}
+        if isinstance(node.topic, str):
+            topic = real_name(node.topic)
+            if node.partitioner is None:
+                self.process = self._writer(topic)  # type: ignore[method-assign,assignment]  # the common case
+            self._topic: str | None = topic
+        else:
+            self._topic = None
+            self._extractor = node.topic
+
+    def process(self, key: Any, value: Any, timestamp: int, headers: Headers | None) -> None:
+        topic = self._topic or self._extract(key, value, timestamp, headers)
+        partitions: Collection[int | None] = (None,)
+        if self._partitioner is not None:
+            partitions = _chosen(self._partitioner(topic, key, value, self.context.partition_count(topic)))
+            if not partitions:
+                self.drop("its partitioner chose no partition")
+                return
+        key_serde, value_serde = serdes = self._serdes_for(topic)
+        try:
+            raw_key = None if key is None else key_serde.serialize(key)
+            raw_value = None if value is None else value_serde.serialize(value)
+        except Exception as error:
+            self._errors.unwritable(self.name, topic, Record(key, value, timestamp, headers), serdes, error)
+            return
+        for partition in partitions:
+            self._outputs.append((topic, partition, raw_key, raw_value, timestamp, list(headers) if headers else None))
+
+    def _writer(self, topic: str) -> Callable[[Any, Any, int, Headers | None], None]:
+        """`process` for one topic without a partitioner, all it needs in reach."""
+        serdes = self._serdes_for(topic)
+        serialize_key, serialize_value = serdes[0].serialize, serdes[1].serialize
+        append = self._outputs.append
+        unwritable, name = self._errors.unwritable, self.name
+
+        def write(key: Any, value: Any, timestamp: int, headers: Headers | None) -> None:
+            try:
+                append(
+                    (
+                        topic,
+                        None,
+                        None if key is None else serialize_key(key),
+                        None if value is None else serialize_value(value),
+                        timestamp,
+                        list(headers) if headers else None,
+                    )
+                )
+            except Exception as error:
+                unwritable(name, topic, Record(key, value, timestamp, headers), serdes, error)
+
+        return write
+
+    def _serdes_for(self, topic: str) -> tuple[AnySerde, AnySerde]:
+        serdes = self._by_topic.get(topic)
+        if serdes is None:
+            key, value = self._serdes
+            serdes = self._by_topic[topic] = (key.for_topic(topic, True), value.for_topic(topic, False))
+        return serdes
+
+    def _extract(self, key: Any, value: Any, timestamp: int, headers: Headers | None) -> str:
+        context = self.context
+        where = RecordContext(context.topic, context.partition, context.offset, timestamp, headers or Headers())
+        topic = self._extractor(key, value, where)
+        if not isinstance(topic, str) or not topic:
+            raise ProductionError(
+                f"sink '{self.name}' has no topic for a record",
+                detail=f"{describe_callable(self._extractor)} returned {topic!r}",
+                hint="a topic extractor must return the topic's name",
+            )
+        return topic
+
+
+def _chosen(answer: int | Collection[int] | None) -> Collection[int | None]:
+    """What a partitioner meant: None leaves it to the key, several partitions get a copy each."""
+    return (answer,) if answer is None or isinstance(answer, int) else list(answer)

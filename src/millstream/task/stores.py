@@ -1,0 +1,71 @@
+"""A task's stores: opening, flushing, closing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from millstream.config import StreamsConfig
+from millstream.processors.user_context import HostContext
+from millstream.state.store import StateStore
+from millstream.task.serdes import store_with_serdes
+from millstream.topology.nodes import Node, ProcessorNode
+from millstream.topology.topology import Topology
+
+
+def used_stores(nodes: Iterable[Node]) -> list[str]:
+    """The stores of these nodes, in order of first use: the order in which they are flushed."""
+    return list(dict.fromkeys(store for node in nodes if isinstance(node, ProcessorNode) for store in node.stores))
+
+
+class TaskStores:
+    """The open stores of a task, in the order they were registered."""
+
+    def __init__(
+        self, topology: Topology, names: Iterable[str], context: HostContext, config: StreamsConfig
+    ) -> None:
+        self.by_name: dict[str, StateStore] = {
+            name: store_with_serdes(topology.stores[name], config).build() for name in names
+        }
+        self._context = context
+
+    def open(self) -> None:
+        """Open all; what fails closes those that are open already."""
+        opened: list[StateStore] = []
+        try:
+            for name, store in self.by_name.items():
+                store.init(self._context)
+                opened.append(store)
+                self._context.stores[name] = store
+        except BaseException:
+            for store in opened:
+                store.close()
+            raise
+        # Most stores have no cache: only those that may have something to do are asked at every commit.
+        self._flushed = [store for store in self.by_name.values() if type(store).flush is not StateStore.flush]
+        self._logged = [store for store in self.by_name.values() if store.logged]
+
+    def flush(self) -> None:
+        """Flush each once, in order: what a later one writes into an earlier one waits for the next time."""
+        for store in self._flushed:
+            store.flush()
+
+    def take_changes(self) -> dict[str, dict[bytes, bytes | None]]:
+        """The logged changes since the last call, of stores that have any."""
+        changes: dict[str, Any] = {}
+        for store in self._logged:
+            changed = store.take_changes()
+            if changed:
+                changes[store.name] = changed
+        return changes
+
+    def close(self) -> None:
+        """Close all, even if one fails; the first failure is raised."""
+        failure: Exception | None = None
+        for store in self.by_name.values():
+            try:
+                store.close()
+            except Exception as error:
+                failure = failure or error
+        if failure is not None:
+            raise failure

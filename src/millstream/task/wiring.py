@@ -1,0 +1,75 @@
+"""Connecting a task's operators.
+
+There are two ways. If an exception can only end the task, a node's one child is called directly and nothing stands
+between them. If a handler may decide to go on, every call of an operator is guarded, so that only its record is lost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from millstream.processors.operator import Forward, Operator, forward_to_nobody
+from millstream.records import Headers, Record
+from millstream.task.handling import ErrorHandling, FatalError
+from millstream.task.sink import SinkOperator
+from millstream.task.source import Source
+from millstream.topology.nodes import Node
+
+
+def connect(
+    nodes: Iterable[Node], operators: Mapping[str, Operator], sources: Mapping[str, Source], errors: ErrorHandling
+) -> None:
+    """Give every source and operator its way to its children, in the order they were attached."""
+    entry: Callable[[Operator], Forward] = (lambda child: _guarded(child, errors)) if errors.guards_nodes else _direct
+    for node in nodes:
+        children = {name: entry(operators[name]) for name in node.children if name in operators}
+        forward = _all(list(children.values()))
+        if node.name in sources:
+            sources[node.name].forward = forward
+        else:
+            operator = operators[node.name]
+            operator.forward = forward
+            operator.children = children  # type: ignore[attr-defined]  # for those that forward to one child by name
+
+
+def _direct(child: Operator) -> Forward:
+    return child.process
+
+
+def _guarded(child: Operator, errors: ErrorHandling) -> Forward:
+    process = child.process
+    if isinstance(child, SinkOperator):
+        return process  # what a sink raises is its parent's to handle
+    name = child.name
+
+    def guarded(key: Any, value: Any, timestamp: int, headers: Headers | None) -> None:
+        try:
+            process(key, value, timestamp, headers)
+        except FatalError:
+            raise
+        except Exception as error:
+            errors.node_raised(name, error, Record(key, value, timestamp, headers))
+
+    return guarded
+
+
+def _all(children: list[Forward]) -> Forward:
+    if not children:
+        return forward_to_nobody
+    if len(children) == 1:
+        return children[0]
+    if len(children) == 2:
+        first, second = children
+
+        def forward_to_two(key: Any, value: Any, timestamp: int, headers: Headers | None) -> None:
+            first(key, value, timestamp, headers)
+            second(key, value, timestamp, headers)
+
+        return forward_to_two
+
+    def forward_to_all(key: Any, value: Any, timestamp: int, headers: Headers | None) -> None:
+        for child in children:
+            child(key, value, timestamp, headers)
+
+    return forward_to_all
