@@ -45,10 +45,11 @@ def _parameter(case: Case) -> Any:
     return pytest.param(case, id=case.id, marks=marks)
 
 
-@pytest.mark.parametrize("case", map(_parameter, CASES.values()))
+@pytest.mark.parametrize("case", [_parameter(case) for case in CASES.values()])
 def test_case(case: Case) -> None:
     verdict = check(case)
-    assert verdict.passed, "\n".join(verdict.reasons)
+    if not verdict.passed:
+        pytest.fail("\n".join(verdict.reasons), pytrace=False)
 
 
 @needs_the_full_suite

@@ -33,7 +33,10 @@ def case(**changes: Any) -> Case:
         "dropped_records_total": 1,
         "internal_topics": ["app-s-changelog"],
     }
-    steps = [{"pipe": {"topic": "in", "key": "k", "value": "v", "ts": 5}}, {"advance_wall_clock_ms": 1}]
+    steps: list[dict[str, Any]] = [
+        {"pipe": {"topic": "in", "key": "k", "value": "v", "ts": 5}},
+        {"advance_wall_clock_ms": 1},
+    ]
     return Case("f.json", "c", "fam", {}, [], steps, {**expected, **changes})
 
 
@@ -80,7 +83,7 @@ def test_equal_but_for_the_order_of_sets() -> None:
         ({"dropped_records_total": 0}, "dropped_records_total: expected 1, got 0"),
         (
             {"describe": "Source: A (topics: [x, y])\n"},
-            "describe: line 2: expected 'Processor: P (stores: [s, t])', got nothing",
+            "describe: line 2: expected 'Processor: P (stores: [s, t])', got ''",
         ),
     ],
 )

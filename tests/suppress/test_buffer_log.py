@@ -1,3 +1,5 @@
+"""The buffer's log: its layout, and buffers rebuilt from it."""
+
 from __future__ import annotations
 
 from typing import Any

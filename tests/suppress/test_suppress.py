@@ -1,3 +1,5 @@
+"""The suppress operator: when updates leave the buffer, and as what."""
+
 from __future__ import annotations
 
 from datetime import timedelta

@@ -1,3 +1,5 @@
+"""The options of suppress."""
+
 from __future__ import annotations
 
 from datetime import timedelta

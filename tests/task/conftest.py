@@ -46,7 +46,9 @@ class Harness:
         self.task = Task(topology, self.config)
         self._offsets: dict[str, int] = {}
 
-    def add(self, topic: str, *records: tuple[str | None, str | None, int] | tuple[bytes | None, bytes | None, int]) -> None:
+    def add(
+        self, topic: str, *records: tuple[str | None, str | None, int] | tuple[bytes | None, bytes | None, int]
+    ) -> None:
         raw = []
         for key, value, timestamp in records:
             offset = self._offsets.get(topic, 0)
@@ -109,5 +111,3 @@ def process(request: pytest.FixtureRequest) -> Callable[[Task], int]:
         return count
 
     return one_by_one if request.param == "one by one" else Task.process_all
-
-

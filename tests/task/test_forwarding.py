@@ -65,7 +65,9 @@ def test_init_cannot_forward(source: Any, harness: Any) -> None:
         harness(source().add_processor("eager", Eager, "source"))
 
 
-def test_headers_are_shared_and_timestamps_are_those_of_the_forwarded_record(source: Any, sink: Any, harness: Any) -> None:
+def test_headers_are_shared_and_timestamps_are_those_of_the_forwarded_record(
+    source: Any, sink: Any, harness: Any
+) -> None:
     seen: list[Any] = []
 
     class Tag(Processor[Any, Any, Any, Any]):

@@ -9,6 +9,7 @@ import pytest
 from millstream.errors import StreamsError
 from millstream.extractors import LogAndSkipOnInvalidTimestamp, UsePartitionTimeOnInvalidTimestamp
 from millstream.serdes import Serdes
+from millstream.topology.topology import Topology
 
 
 def test_the_smallest_timestamp_of_all_heads_goes_first(source: Any, sink: Any, harness: Any, process: Any) -> None:
@@ -31,19 +32,16 @@ def test_two_queues_with_equal_timestamps_alternate(source: Any, sink: Any, harn
 
 
 def test_both_ways_of_processing_break_ties_of_many_queues_alike(source: Any, sink: Any, harness: Any) -> None:
-    results = []
-    for process in (type(harness).__call__, None):
-        topics = [f"t{number}" for number in range(6)]
-        runs = harness(sink(source(*topics), "source"))
-        for number, topic in enumerate(topics):
+    topics = [f"t{number}" for number in range(6)]
+    batched, stepped = (harness(sink(source(*topics), "source")) for _ in range(2))
+    for number, topic in enumerate(topics):
+        for runs in (batched, stepped):
             runs.add(topic, *(("k", f"{topic}@{time}", time) for time in (0, number % 2, 1, 1, number % 3)))
-        if process is None:
-            runs.task.process_all()
-        else:
-            while runs.task.process_next():
-                pass
-        results.append(runs.values())
-    assert results[0] == results[1]
+    batched.task.process_all()
+    while stepped.task.process_next():
+        pass
+
+    assert batched.values() == stepped.values()
 
 
 def test_stream_time_is_raised_before_a_record_is_processed(source: Any, harness: Any, do: Any, process: Any) -> None:
@@ -56,7 +54,9 @@ def test_stream_time_is_raised_before_a_record_is_processed(source: Any, harness
     assert seen == [5, 5, 8]
 
 
-def test_an_extractor_sees_the_record_and_the_partitions_time(source: Any, sink: Any, harness: Any, process: Any) -> None:
+def test_an_extractor_sees_the_record_and_the_partitions_time(
+    source: Any, sink: Any, harness: Any, process: Any
+) -> None:
     seen: list[Any] = []
 
     def extract(record: Any, partition_time: int) -> int:
@@ -101,8 +101,6 @@ def test_what_an_extractor_raises_stops_the_task(source: Any, harness: Any) -> N
 
 
 def test_repartition_topics_keep_their_timestamps_and_have_the_applications_prefix(sink: Any, harness: Any) -> None:
-    from millstream.topology.topology import Topology
-
     topology = Topology().add_source("source", "x-repartition", key=Serdes.string, value=Serdes.string)
     topology.add_internal_topic("x-repartition")
     runs = harness(sink(topology, "source"), default_timestamp_extractor=lambda *_: 99)
@@ -118,8 +116,6 @@ def test_records_of_an_unknown_topic_are_refused(source: Any, harness: Any) -> N
 
 
 def test_a_pattern_reads_topics_as_they_come(sink: Any, harness: Any) -> None:
-    from millstream.topology.topology import Topology
-
     topology = Topology().add_source("source", pattern="orders-.*", key=Serdes.string, value=Serdes.string)
     runs = harness(sink(topology, "source"))
     runs.add("orders-eu", ("k", "v", 0))

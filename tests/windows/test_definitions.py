@@ -1,3 +1,5 @@
+"""Window definitions, and what they refuse."""
+
 from __future__ import annotations
 
 from collections.abc import Callable

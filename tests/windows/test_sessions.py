@@ -1,3 +1,5 @@
+"""Aggregation per session."""
+
 from __future__ import annotations
 
 from typing import Any
@@ -125,7 +127,7 @@ def test_sessions_are_the_merged_activity(task: Any, gap: int, cached: bool, tim
         for key, start, end, new, _, timestamp in outputs or run.flush():
             assert timestamp == end
             table[key, start, end] = new
-    assert run.store.visible() == merged_sessions(times, gap)
+    assert run.sessions() == merged_sessions(times, gap)
     assert {row: n for row, n in table.items() if n is not None} == merged_sessions(times, gap)
 
 
@@ -134,7 +136,7 @@ def test_on_close_every_closed_session_is_emitted_once(task: Any, gap: int, grac
     run = task(count(gap, grace, emit_on_close=True), task.session_store())
     emitted = [output for t in times for output in run.feed("k", "v", t)]
     closed = max(times, default=-1) - grace - gap
-    final = {row: n for row, n in run.store.visible().items() if row[2] < closed}
+    final = {row: n for row, n in run.sessions().items() if row[2] < closed}
     assert len(emitted) == len({output[:3] for output in emitted})
     # A late record may still join an emitted session to an open one, so more can be emitted than remains.
     assert final.items() <= {output[:3]: output[3] for output in emitted}.items()

@@ -1,3 +1,5 @@
+"""Aggregation per sliding window."""
+
 from __future__ import annotations
 
 from typing import Any
@@ -94,15 +96,18 @@ def test_a_difference_of_zero_fails_at_the_first_window(task: Any) -> None:
         run.feed("k", "v", 3)
 
 
-def test_aggregators_may_change_the_aggregate_in_place(task: Any) -> None:
+@pytest.mark.parametrize("cached", [False, True])
+def test_aggregators_may_change_the_aggregate_in_place(task: Any, cached: bool) -> None:
     def collect(key: Any, value: Any, items: list[int]) -> list[int]:
         items.append(value)
         return items
 
-    run = task(SlidingWindowAggregate("s", SlidingWindows(5, 50), list, collect, False, False), task.window_store(5))
+    run = task(
+        SlidingWindowAggregate("s", SlidingWindows(5, 50), list, collect, False, False), task.window_store(5, cached)
+    )
     for t in (10, 14, 12, 11):
         run.feed("k", t, t)
-    contents = {start: sorted(entry[0]) for (_, start), entry in run.store.visible().items()}
+    contents = {start: sorted(entry[0]) for (_, start), entry in run.windows().items()}
     assert contents == {start: [t for t in (10, 11, 12, 14) if start <= t <= start + 5] for start in contents}
 
 
@@ -133,15 +138,19 @@ def expected_windows(times: list[int], d: int) -> dict[int, list[int]]:
     return {start: sorted(t for t in times if start <= t <= start + d) for start in starts}
 
 
-@given(d=st.integers(1, 12), in_order=st.booleans(), times=st.lists(st.integers(0, 40), max_size=25))
-def test_every_window_holds_the_records_of_its_time(task: Any, d: int, in_order: bool, times: list[int]) -> None:
+@given(
+    d=st.integers(1, 12), in_order=st.booleans(), cached=st.booleans(), times=st.lists(st.integers(0, 40), max_size=25)
+)
+def test_every_window_holds_the_records_of_its_time(
+    task: Any, d: int, in_order: bool, cached: bool, times: list[int]
+) -> None:
     operator = SlidingWindowAggregate("s", SlidingWindows(d, 1000), tuple, lambda k, v, seen: (*seen, v), False, False)
-    run = task(operator, task.window_store(d))
+    run = task(operator, task.window_store(d, cached))
     for t in sorted(times) if in_order else times:
         run.feed("k", t, t)
-    contents = {start: sorted(seen) for (_, start), (seen, _) in run.store.visible().items()}
+    contents = {start: sorted(seen) for (_, start), (seen, _) in run.windows().items()}
     assert contents == expected_windows(times, d)
-    assert all(max(contents[start]) == latest for (_, start), (_, latest) in run.store.visible().items())
+    assert all(max(contents[start]) == latest for (_, start), (_, latest) in run.windows().items())
     assert run.dropped == 0
 
 
@@ -149,7 +158,7 @@ def test_every_window_holds_the_records_of_its_time(task: Any, d: int, in_order:
 def test_on_close_every_closed_window_is_emitted_once(task: Any, d: int, grace: int, times: list[int]) -> None:
     run = task(count(d, grace, emit_on_close=True), task.window_store(d))
     emitted = [output for t in times for output in run.feed("k", "v", t)]
-    stored = {start: entry for (_, start), entry in run.store.visible().items()}
+    stored = {start: entry for (_, start), entry in run.windows().items()}
     closed = max(times, default=-1) - grace
     assert len(emitted) == len({output[1] for output in emitted})
     assert {o[1]: (o[3], o[5]) for o in emitted} == {s: e for s, e in stored.items() if s + d < closed}

@@ -1,3 +1,5 @@
+"""Views of windowed tables."""
+
 from __future__ import annotations
 
 from typing import Any
@@ -10,6 +12,7 @@ from millstream.records import Window, Windowed
 def test_a_windowed_table_is_read_by_window_start(task: Any) -> None:
     context = TaskContext()
     context.stores["s"] = store = task.window_store(10)
+    store.init(context)
     store.write("k", 20, "value", 25)
     factory = window_view("s")
     view = factory.create()
@@ -22,6 +25,7 @@ def test_a_windowed_table_is_read_by_window_start(task: Any) -> None:
 def test_a_sessions_timestamp_is_its_end(task: Any) -> None:
     context = TaskContext()
     context.stores["s"] = store = task.session_store()
+    store.init(context)
     store.write("k", 20, 25, "value")
     view = session_view("s").create()
     view.init(context)

@@ -234,7 +234,10 @@ class KTable(Generic[K, V]):
         dsl = place.dsl
         sources = place.sources | theirs.sources
         dsl.graph.copartition(sources)
-        store, key, value = self._result_store(materialized, prefixes.TABLE_MERGE, None)
+        if materialized is not None and materialized.store_name is None:
+            # Unlike other operators, a join keeps its result for an unnamed Materialized too.
+            materialized = replace(materialized, name=dsl.graph.new_store_name(prefixes.TABLE_MERGE))
+        store, key, value = self._result_store(materialized, None, None)
         merge_name = dsl.name(prefixes.TABLE_MERGE, name)
         this_name = dsl.name(prefixes.TABLE_JOIN_THIS, name, "-join-this")
         other_name = dsl.name(prefixes.TABLE_JOIN_OTHER, name, "-join-other")

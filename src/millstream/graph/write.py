@@ -143,7 +143,7 @@ def _(node: n.GlobalTableNode, to: Writer) -> None:
         node.source_name,
         node.topic,
         node.name,
-        partial(GlobalTableSource, node.store.name, send_old=False),
+        partial(GlobalTableSource, node.store.name),
         key=node.key,
         value=node.value,
     )

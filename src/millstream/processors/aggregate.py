@@ -50,17 +50,19 @@ class StreamAggregate(_StreamAggregation):
         if key is None or value is None:
             self.drop("null key or value")
             return
+        newest = timestamp
         entry = self._read(key)
         if entry is None:
             old = self._initializer()
         else:
             old, stored = entry
             if stored > timestamp:
-                timestamp = stored
+                newest = stored
         new = self._aggregator(key, value, old)
-        code = self._write(key, new, timestamp, headers)
+        # A deletion is as old as the record that made it, a value as its newest record.
+        code = self._write(key, new, timestamp if new is None else newest, headers)
         if not self._cached and code != NOT_STORED:
-            self.forward(key, (new, old if self._send_old else None, code == LATEST), timestamp, headers)
+            self.forward(key, (new, old if self._send_old else None, code == LATEST), newest, headers)
 
 
 class StreamReduce(_StreamAggregation):
@@ -74,6 +76,7 @@ class StreamReduce(_StreamAggregation):
         if key is None or value is None:
             self.drop("null key or value")
             return
+        newest = timestamp
         entry = self._read(key)
         if entry is None:
             old = None
@@ -82,7 +85,7 @@ class StreamReduce(_StreamAggregation):
             old, stored = entry
             new = self._reducer(old, value)
             if stored > timestamp:
-                timestamp = stored
-        code = self._write(key, new, timestamp, headers)
+                newest = stored
+        code = self._write(key, new, timestamp if new is None else newest, headers)
         if not self._cached and code != NOT_STORED:
-            self.forward(key, (new, old if self._send_old else None, code == LATEST), timestamp, headers)
+            self.forward(key, (new, old if self._send_old else None, code == LATEST), newest, headers)

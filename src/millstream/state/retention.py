@@ -59,6 +59,7 @@ class ExpiringRows(Generic[K, T]):
         self._retention = supplier.required("retention_ms")
         self._segment_ms = supplier.segment_ms()
         self._suffix = suffix
+        self._duplicates = supplier.retain_duplicates
         self._sequence = 0
         self._clock_due = False
         self._shows_expiring = supplier.time_ordered and supplier.persistent and suffix is WINDOW_SUFFIX
@@ -117,13 +118,31 @@ class ExpiringRows(Generic[K, T]):
         if time < self._floor:
             self._clock_due |= time == self.clock
             if data is not None or self._suffix is WINDOW_SUFFIX:  # removing an expired session is no loss
-                self._context.drop(self._name, f"the store keeps {self._retention} ms, and {time} has expired")
+                self._drop(time)
         elif data is None:
             self._clock_due |= time == self.clock
             self.table.delete(binary, time, number)
         else:
             self.table.put(binary, time, number, data)
         return data
+
+    def pass_over(self, key: K, time: int) -> None:
+        """Take note of a None among duplicates: there is no row it could delete, but Kafka Streams logs it.
+
+        In memory the clock moves, and an expired time counts as dropped.
+        """
+        if self.changes is not None:
+            self.changes[self.key.serialize(key) + self._suffix.pack(time, self.next_number())] = None
+        if self.persistent:
+            return
+        if time > self.clock:
+            self._advance(time)
+        self._clock_due |= time == self.clock
+        if time < self._floor:
+            self._drop(time)
+
+    def _drop(self, time: int) -> None:
+        self._context.drop(self._name, f"the store keeps {self._retention} ms, and {time} has expired")
 
     def of_key(self, key: K, earliest: int, latest: int, reverse: bool) -> Iterator[tuple[int, int, bytes]]:
         """(time, number, bytes) of a key's rows that have not expired, by time, then number."""
@@ -162,12 +181,16 @@ class ExpiringRows(Generic[K, T]):
         """Redo changes without logging them. What has expired by the end is skipped."""
         size, unpack = self._suffix.size, self._suffix.unpack_from
         windows = self._suffix is WINDOW_SUFFIX
+        # Among duplicates nothing is deleted, and on disk a None does not move the clock.
+        passed_over = self._duplicates and self.persistent
         rows: list[tuple[bytes, int, int, bytes | None]] = []
         clock = self.clock
         for binary, data in changes:
             if binary == CLOCK_KEY:
                 if data is not None:
                     self._restore_clock(data)
+                continue
+            if data is None and passed_over:
                 continue
             end = len(binary) - size
             time, number = unpack(binary, end)

@@ -90,9 +90,7 @@ class RocksMap(OrderedMap):
             yield key, value
 
     @staticmethod
-    def _down(
-        items: Iterable[tuple[Any, Any]], low: bytes | None, high: bytes | None
-    ) -> Iterator[tuple[bytes, bytes]]:
+    def _down(items: Iterable[tuple[Any, Any]], low: bytes | None, high: bytes | None) -> Iterator[tuple[bytes, bytes]]:
         for key, value in items:
             if low is not None and key < low:
                 return

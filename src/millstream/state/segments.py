@@ -7,7 +7,7 @@
     count      4  number of entries
     keys       4  bytes of all keys
     values     8  bytes of all values
-    crc32      4  of everything below
+    crc32      4  of everything else
     lengths of the keys      4 * count
     lengths of the values    4 * count, 0xFFFFFFFF: no value, the key is deleted
     the keys, then the values
@@ -30,7 +30,9 @@ from millstream.state.store import LogEntry
 
 _MAGIC = b"MSSG"
 _VERSION = 1
-_HEADER = Struct("<4sBBHIIQI")
+_HEADER = Struct("<4sBBHIIQ")
+_CRC = Struct("<I")
+_BODY = _HEADER.size + _CRC.size
 _DELETED = 0xFFFFFFFF
 _LENGTH = "I"
 
@@ -51,7 +53,8 @@ def encode(changes: Mapping[bytes, bytes | None] | Iterable[LogEntry]) -> bytes:
         key_lengths.byteswap()
         value_lengths.byteswap()
     body = b"".join((key_lengths.tobytes(), value_lengths.tobytes(), keys, values))
-    return _HEADER.pack(_MAGIC, _VERSION, 0, 0, len(key_lengths), len(keys), len(values), zlib.crc32(body)) + body
+    header = _HEADER.pack(_MAGIC, _VERSION, 0, 0, len(key_lengths), len(keys), len(values))
+    return b"".join((header, _CRC.pack(zlib.crc32(body, zlib.crc32(header))), body))
 
 
 def decode(segment: bytes) -> list[LogEntry]:
@@ -61,7 +64,8 @@ def decode(segment: bytes) -> list[LogEntry]:
         StateStoreError: it is not a segment, of a later version, or damaged.
     """
     try:
-        magic, version, _, _, count, key_bytes, value_bytes, crc = _HEADER.unpack_from(segment)
+        magic, version, _, _, count, key_bytes, value_bytes = _HEADER.unpack_from(segment)
+        (crc,) = _CRC.unpack_from(segment, _HEADER.size)
     except StructError:
         raise _damaged("it is too short") from None
     if magic != _MAGIC:
@@ -72,8 +76,9 @@ def decode(segment: bytes) -> list[LogEntry]:
             detail=f"version {version}; this Millstream reads {_VERSION}",
             hint="the state was written by a later Millstream: use that one",
         )
-    body = memoryview(segment)[_HEADER.size :]
-    if len(body) != 8 * count + key_bytes + value_bytes or zlib.crc32(body) != crc:
+    whole = memoryview(segment)
+    body = whole[_BODY:]
+    if len(body) != 8 * count + key_bytes + value_bytes or zlib.crc32(body, zlib.crc32(whole[: _HEADER.size])) != crc:
         raise _damaged("length or check sum do not fit")
     key_lengths, value_lengths = array(_LENGTH), array(_LENGTH)
     key_lengths.frombytes(body[: 4 * count])

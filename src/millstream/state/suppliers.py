@@ -60,9 +60,7 @@ class StoreSupplier:
         ):
             value: int | None = getattr(self, field)
             if value is not None and value < least:
-                raise ArgumentError(
-                    f"{field} of store '{self.name}' must be at least {least}", detail=f"it is {value}"
-                )
+                raise ArgumentError(f"{field} of store '{self.name}' must be at least {least}", detail=f"it is {value}")
         size, retention = self.window_size_ms, self.retention_ms
         if size is not None and retention is not None and size > retention:
             raise ArgumentError(

@@ -162,9 +162,7 @@ class TimedCache(ABC, Generic[K, T]):
     def _place(self, time: int, number: int) -> Any:
         """The place of a row."""
 
-    def _items(
-        self, merged: Iterator[tuple[tuple[int, int, bytes] | None, Entry | None]]
-    ) -> Iterator[tuple[Any, T]]:
+    def _items(self, merged: Iterator[tuple[tuple[int, int, bytes] | None, Entry | None]]) -> Iterator[tuple[Any, T]]:
         decode = self._rows.codec.decode
         for row, entry in merged:
             if row is not None:

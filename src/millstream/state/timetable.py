@@ -33,9 +33,7 @@ class TimeTable(ABC):
         """Remove a row, if it is there."""
 
     @abstractmethod
-    def of_key(
-        self, key: bytes, earliest: int, latest: int, reverse: bool = False
-    ) -> Iterator[tuple[int, int, bytes]]:
+    def of_key(self, key: bytes, earliest: int, latest: int, reverse: bool = False) -> Iterator[tuple[int, int, bytes]]:
         """(time, number, value) of a key's rows with `earliest <= time <= latest`, by time, then number."""
 
     @abstractmethod
@@ -139,9 +137,7 @@ class MemoryTimeTable(TimeTable):
         else:
             del places[bisect_left(places, (time, number))]
 
-    def of_key(
-        self, key: bytes, earliest: int, latest: int, reverse: bool = False
-    ) -> Iterator[tuple[int, int, bytes]]:
+    def of_key(self, key: bytes, earliest: int, latest: int, reverse: bool = False) -> Iterator[tuple[int, int, bytes]]:
         places = self._of_key.get(key)
         if places is None:
             return iter(())

@@ -82,9 +82,7 @@ class RocksTimeTable(TimeTable):
         length = self._segment_ms
         return list(self._segments.irange(earliest // length, latest // length, reverse=reverse))
 
-    def of_key(
-        self, key: bytes, earliest: int, latest: int, reverse: bool = False
-    ) -> Iterator[tuple[int, int, bytes]]:
+    def of_key(self, key: bytes, earliest: int, latest: int, reverse: bool = False) -> Iterator[tuple[int, int, bytes]]:
         return self._of_key(key, earliest, latest, self._segments_between(earliest, latest, reverse), reverse)
 
     def _of_key(

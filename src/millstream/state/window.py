@@ -71,8 +71,10 @@ class _WindowBase(StateStore, Generic[K, V, T]):
     def _put_row(self, key: K, start: int, item: T | None, timestamp: int, headers: Headers | None) -> None:
         if not self._duplicates:
             self._rows.put(key, start, 0, item)
-        elif item is not None:  # there is nothing that a deletion could mean
+        elif item is not None:
             self._rows.put(key, start, self._rows.next_number(), item)
+        else:
+            self._rows.pass_over(key, start)
 
     def _shown(self, item: T) -> V:
         """What users see of what is kept."""
@@ -88,7 +90,7 @@ class _WindowBase(StateStore, Generic[K, V, T]):
             self._cache.listen(listener, send_old)
 
     def put(self, key: K, value: V | None, start: int) -> None:
-        """Set the value of a key and window; None deletes it (with duplicates it does nothing)."""
+        """Set the value of a key and window; None deletes it (with duplicates it deletes nothing)."""
         self._check(key)
         context = self._context
         self._put(key, start, None if value is None else self._kept(value), context.timestamp, context.headers)

@@ -27,9 +27,10 @@ def node_serdes(node: SourceNode | SinkNode, config: StreamsConfig) -> tuple[Any
 def store_with_serdes(builder: Any, config: StreamsConfig) -> Any:
     """A store's builder with the configured defaults where it was given no serdes.
 
-    Builders are dataclasses whose serdes are in fields called `key`, `value` or `..._serde`; a user's own builder that is
-    none takes care of its serdes itself.
+    Builders are dataclasses whose serdes are in fields called `key`, `value` or `..._serde`; a user's own builder that
+    is none takes care of its serdes itself.
     """
+    name = builder.name
     if not is_dataclass(builder) or isinstance(builder, type):
         return builder
     known: dict[str, AnySerde] = {}
@@ -42,7 +43,7 @@ def store_with_serdes(builder: Any, config: StreamsConfig) -> Any:
                     "key" in field.name,
                     config.default_key_serde,
                     config.default_value_serde,
-                    f"store '{builder.name}'",
+                    f"store '{name}'",
                 )
     return replace(builder, **known) if known else builder
 

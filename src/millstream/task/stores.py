@@ -21,9 +21,7 @@ def used_stores(nodes: Iterable[Node]) -> list[str]:
 class TaskStores:
     """The open stores of a task, in the order they were registered."""
 
-    def __init__(
-        self, topology: Topology, names: Iterable[str], context: HostContext, config: StreamsConfig
-    ) -> None:
+    def __init__(self, topology: Topology, names: Iterable[str], context: HostContext, config: StreamsConfig) -> None:
         self.by_name: dict[str, StateStore] = {
             name: store_with_serdes(topology.stores[name], config).build() for name in names
         }

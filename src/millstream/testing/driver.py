@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import shutil
 from collections import deque
+from collections.abc import Iterator
 from datetime import datetime, timedelta
 from types import TracebackType
 from typing import Any, TypeVar
@@ -68,7 +69,12 @@ class TopologyTestDriver:
         if topology.global_stores:
             self._global = GlobalState(topology, config, self._context(config, GLOBAL_TASK_ID))
         self._global_topics = [] if self._global is None else self._global.topics
-        self._task = Task(topology, config, context=self._context(config, "0_0"), global_state=self._global)
+        try:
+            self._task = Task(topology, config, context=self._context(config, "0_0"), global_state=self._global)
+        except BaseException:
+            if self._global is not None:
+                self._global.close()
+            raise
         for topic in self._task.source_topics():
             self._task.assign(topic, _PARTITION)
         self._offsets: dict[str, int] = {}
@@ -245,7 +251,7 @@ class TopologyTestDriver:
     # --- inside
 
     @contextlib.contextmanager
-    def _noting_failure(self) -> Any:
+    def _noting_failure(self) -> Iterator[None]:
         try:
             yield
         except BaseException:

@@ -10,7 +10,7 @@ from typing import Any
 
 from millstream.durations import milliseconds
 from millstream.errors import StateStoreError
-from millstream.processors.api import ProcessorContext
+from millstream.processors.api import FixedKeyProcessorContext, ProcessorContext
 from millstream.processors.punctuation import Cancellable, PunctuationType, Punctuator
 from millstream.records import NO_TIMESTAMP, FixedKeyRecord, Record, RecordMetadata
 from millstream.serdes import Serde
@@ -39,7 +39,7 @@ class CapturedPunctuator(Cancellable):
         self.start = start
 
 
-class MockProcessorContext(ProcessorContext[Any, Any]):
+class MockProcessorContext(ProcessorContext[Any, Any], FixedKeyProcessorContext[Any, Any]):
     """Captures what a processor does. Pass it to `Processor.init` or `FixedKeyProcessor.init`.
 
     Example:

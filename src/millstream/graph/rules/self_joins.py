@@ -23,10 +23,7 @@ def rewrite_self_joins(graph: Graph) -> Graph:
 
 
 def _is_self_join(graph: Graph, node: StreamStreamJoinNode) -> bool:
-    if len(node.parents) > 1 or _count_sources(graph, node, set()) > 1:
-        return False
-    earlier = (graph[child] for child in graph.children(node.parents[0]) if child != node.id)
-    return all(isinstance(sibling, JoinWindowNode) or sibling.priority > node.priority for sibling in earlier)
+    return len(node.parents) == 1 and _count_sources(graph, node, set()) <= 1
 
 
 def _count_sources(graph: Graph, node: Node, seen: set[int]) -> int:

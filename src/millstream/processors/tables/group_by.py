@@ -82,7 +82,7 @@ class GroupedTableAggregate(MaterializingOperator):
             aggregate = self._adder(key, new, base)
             if before is not None:
                 result_timestamp = max(timestamp, stored)
-        self._write_and_forward(key, aggregate, before, result_timestamp, headers)
+        self._write_and_forward(key, aggregate, before, result_timestamp, headers, timestamp)
 
 
 class GroupedTableReduce(MaterializingOperator):
@@ -112,4 +112,4 @@ class GroupedTableReduce(MaterializingOperator):
             else:
                 aggregate = self._adder(aggregate, new)
                 result_timestamp = max(timestamp, stored)
-        self._write_and_forward(key, aggregate, before, result_timestamp, headers)
+        self._write_and_forward(key, aggregate, before, result_timestamp, headers, timestamp)

@@ -39,7 +39,15 @@ class MaterializingOperator(Operator):
         entry = self._read(key)
         return None if entry is None else entry[0]
 
-    def _write_and_forward(self, key: Any, new: Any, old: Any, timestamp: int, headers: Headers | None) -> None:
-        code = self._write(key, new, timestamp, headers)
+    def _write_and_forward(
+        self, key: Any, new: Any, old: Any, timestamp: int, headers: Headers | None, record_timestamp: int | None = None
+    ) -> None:
+        """Write and forward an update.
+
+        `record_timestamp` is the time of the record behind it, where the update's own may be later: a cache forwards a
+        deletion with it.
+        """
+        written_at = timestamp if new is not None or record_timestamp is None else record_timestamp
+        code = self._write(key, new, written_at, headers)
         if not self._cached and code != NOT_STORED:
             self.forward(key, (new, old if self._send_old else None, code == LATEST), timestamp, headers)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from millstream.processors.context import TaskContext
+from millstream.processors.operator import Operator
 from millstream.processors.tables.materialized import MaterializingOperator
 from millstream.records import Headers
 
@@ -21,8 +23,15 @@ class TableSource(MaterializingOperator):
             self._write_and_forward(key, value, old, timestamp, headers)
 
 
-class GlobalTableSource(MaterializingOperator):
+class GlobalTableSource(Operator):
     """Keeps a global table's store; nothing is downstream of it."""
+
+    def __init__(self, store: str) -> None:
+        self._store_name = store
+
+    def init(self, context: TaskContext) -> None:
+        super().init(context)
+        self._write = context.store(self._store_name).write
 
     def process(self, key: Any, value: Any, timestamp: int, headers: Headers | None) -> None:
         if key is None:

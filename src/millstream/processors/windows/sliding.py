@@ -160,7 +160,7 @@ class SlidingWindowAggregate(WindowedAggregate):
         if aggregate is None or timestamp > time:
             time = timestamp
         result = self._aggregator(key, value, aggregate)
-        self._write(key, start, result, time, headers)
+        self._write(key, start, result, timestamp if result is None else time, headers)
         if self._forward_updates:
             old = aggregate if self._send_old else None
             self.forward(Windowed(key, Window(start, end)), (result, old, True), time, headers)

@@ -79,7 +79,7 @@ class TimeWindowAggregate(WindowedAggregate):
                 if timestamp > time:
                     time = timestamp
             result = self._aggregator(key, value, aggregate)
-            self._write(key, start, result, time, headers)
+            self._write(key, start, result, timestamp if result is None else time, headers)
             if self._forward_updates:
                 self.forward(
                     _new(Windowed, (key, _new(Window, (start, end)))),
@@ -128,7 +128,7 @@ class TimeWindowAggregate(WindowedAggregate):
             if timestamp > time:
                 time = timestamp
         result = self._aggregator(key, value, aggregate)
-        self._write(key, start, result, time, headers)
+        self._write(key, start, result, timestamp if result is None else time, headers)
         if self._forward_updates:
             self.forward(
                 _new(Windowed, (key, _new(Window, (start, end)))),

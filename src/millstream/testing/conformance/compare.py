@@ -72,18 +72,13 @@ def _reached_the_end(expected: Json | None, failure: Failure | None) -> bool:
 
 def _outputs(case: Case, actual: Actual) -> Iterator[str]:
     """The first step that differs, and how many do."""
-    wrong = [
-        number
-        for number, (expected, got) in enumerate(zip_longest(case.expected["outputs"], actual.outputs, fillvalue=[]))
-        if expected != got
-    ]
-    if not wrong:
-        return
-    first = wrong[0]
-    expected = case.expected["outputs"][first] if first < len(case.expected["outputs"]) else []
-    got = actual.outputs[first] if first < len(actual.outputs) else []
-    more = f" ({len(wrong)} of {len(case.steps)} steps differ)" if len(wrong) > 1 else ""
-    yield f"outputs: step {first} [{_step(case.steps[first])}], {_records(expected, got)}{more}"
+    expected: list[list[Json]] = case.expected["outputs"]
+    steps: list[tuple[list[Json], list[Json]]] = list(zip_longest(expected, actual.outputs, fillvalue=[]))
+    wrong = [number for number, (want, have) in enumerate(steps) if want != have]
+    if wrong:
+        first = wrong[0]
+        more = f" ({len(wrong)} of {len(case.steps)} steps differ)" if len(wrong) > 1 else ""
+        yield f"outputs: step {first} [{_step(case.steps[first])}], {_records(*steps[first])}{more}"
 
 
 def _records(expected: list[Json], got: list[Json]) -> str:
@@ -139,7 +134,7 @@ def _names(what: str, expected: list[str], actual: list[str]) -> Iterator[str]:
 
 def _describe(expected: str, actual: str) -> Iterator[str]:
     """The first line that differs; the lists of stores and topics are sets."""
-    lines = zip_longest(_sorted_sets(expected).splitlines(), _sorted_sets(actual).splitlines())
+    lines = zip_longest(_sorted_sets(expected).split("\n"), _sorted_sets(actual).split("\n"))
     for number, (want, have) in enumerate(lines, start=1):
         if want != have:
             yield f"describe: line {number}: expected {_line(want)}, got {_line(have)}"

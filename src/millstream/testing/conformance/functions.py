@@ -71,6 +71,11 @@ def text_transformer(key: Any, value: Any) -> str:
 def predicate(name: str) -> Predicate:
     """A predicate of streams and tables."""
     kind, x = _split(name)
+
+    def throw_if(key: Any, value: Any) -> bool:
+        _raise_if(value, x)
+        return True
+
     found: dict[str, Predicate] = {
         "true": lambda key, value: True,
         "false": lambda key, value: False,
@@ -80,7 +85,7 @@ def predicate(name: str) -> Predicate:
         "has": lambda key, value: has(value, x),
         "num-even": lambda key, value: (text(value) or "")[-1:] in tuple("02468"),
         "key-in": lambda key, value: (text(key) or "")[:1] in tuple(x),
-        "throw-if": lambda key, value: _raise_if(value, x) or True,
+        "throw-if": throw_if,
     }
     return _pick(found, kind, "predicate", name)
 

@@ -63,7 +63,7 @@ class Scope:
 OperatorBuilder = Callable[[Scope, Json], None]
 
 
-def materialized(op: Json, key: KeyType, value: ValueType) -> Materialized[Any, Any] | None:
+def materialized(op: Json, key: KeyType, value: ValueType) -> Materialized | None:
     """The `Materialized` of an operator, or None where the case has none."""
     if "store" not in op and not op.get("anon_store"):
         return None

@@ -39,7 +39,7 @@ class TextTransformer(ValueTransformer[Any, Any, str]):
         return text_transformer(key, value)
 
 
-def _consumed(op: Json) -> Consumed[Any, Any]:
+def _consumed(op: Json) -> Consumed:
     return Consumed(Serdes.string, Serdes.string, name=op.get("name"))
 
 
@@ -116,7 +116,7 @@ def _merge(scope: Scope, op: Json) -> None:
 def _split(scope: Scope, op: Json) -> None:
     source = scope.handles[op["in"]]
 
-    def branched(branch: Json) -> Branched[Any, Any]:
+    def branched(branch: Json) -> Branched:
         def take(made: Any) -> None:
             scope.handles[branch["out"]] = source.to(made)
 
