@@ -1,3 +1,5 @@
+"""Key-value stores, against a plain model and in their corners."""
+
 from __future__ import annotations
 
 from typing import Any
@@ -71,7 +73,9 @@ def run(store: Any, steps: list[Any], timestamped: bool) -> None:
     model = Model()
     told: list[Any] = []
     store.set_flush_listener(lambda key, new, old, timestamp, headers: told.append((key, new, old)), True)
-    wrap = (lambda value: None if value is None else ValueAndTimestamp(value, 7)) if timestamped else lambda value: value
+    wrap = (
+        (lambda value: None if value is None else ValueAndTimestamp(value, 7)) if timestamped else lambda value: value
+    )
 
     def matching(test: Any) -> list[Any]:
         return [(key, wrap(value)) for key, value in sorted(model.now.items()) if test(key)]
@@ -91,13 +95,13 @@ def run(store: Any, steps: list[Any], timestamped: bool) -> None:
             case "get", key:
                 assert store.get(key) == wrap(model.now.get(key))
             case "range", low, high, reverse:
-                found = matching(lambda key: (low is None or low <= key) and (high is None or key <= high))  # noqa: B023
+                found = matching(lambda key: (low is None or low <= key) and (high is None or key <= high))
                 if reverse:
                     assert list(store.reverse_range(low, high)) == found[::-1]
                 else:
                     assert list(store.range(low, high)) == found
             case "prefix", prefix:
-                assert list(store.prefix_scan(prefix, str.encode)) == matching(lambda key: key.startswith(prefix))  # noqa: B023
+                assert list(store.prefix_scan(prefix, str.encode)) == matching(lambda key: key.startswith(prefix))
             case ("flush",):
                 store.flush()
                 if store._context.cache_max_bytes == 1 << 20:

@@ -1,3 +1,5 @@
+"""Ordered maps of bytes, against a sorted dict."""
+
 from __future__ import annotations
 
 from typing import Any

@@ -100,10 +100,10 @@ def test_emission_on_close(task: Any) -> None:
     run = task(count(5, 2, emit_on_close=True), task.session_store())
     headers = Headers([("a", b"1")])
     assert [run.feed("b", "v", 1), run.feed("a", "v", 1), run.feed("a", "v", 8)] == [[], [], []]
-    assert run.operator.progress() == 1
+    assert run.operator.clock()[1] == 1
     assert run.feed("a", "v", 9, headers) == [("a", 1, 1, 1, None, 1), ("b", 1, 1, 1, None, 1)]
     assert run.headers == [headers, headers]
-    assert run.operator.progress() == 2
+    assert run.operator.clock()[1] == 2
     assert run.feed("a", "v", 40) == [("a", 8, 9, 2, None, 9)]
 
 

@@ -127,7 +127,7 @@ def test_emission_on_close(task: Any) -> None:
     assert run.feed("k", "v", 8) == []  # [3/8], and [8/13] right of 7
     # A sliding window includes its end, so [0/5] is closed when the close time is 6.
     assert run.feed("k", "v", 9) == [("k", 0, 5, 1, None, 1)]
-    assert run.operator.progress() == 6
+    assert run.operator.clock()[1] == 6
     assert [output[1:3] for output in run.feed("k", "v", 30)] == [(2, 7), (3, 8), (4, 9), (8, 13), (9, 14)]
 
 

@@ -7,12 +7,14 @@ from typing import Any
 
 from millstream.dsl.ktable import KTable
 from millstream.dsl.stream import Place, repartitioned
+from millstream.dsl.unknown import wrapped
+from millstream.errors import TopologyError
 from millstream.graph.nodes import AggregateNode
 from millstream.processors.operator import OperatorFactory
 from millstream.serdes import Serde
-from millstream.serdes.deferred import DEFAULT_KEY, wrapping
 from millstream.serdes.windowed import SessionWindowedSerde, TimeWindowedSerde
 from millstream.state import StoreBuilder
+from millstream.windows import SessionWindows, SlidingWindows, TimeWindows, UnlimitedWindows
 
 #: Makes an operator's factory, told the store's name and whether old values are wanted.
 Make = Callable[[str, bool], OperatorFactory]
@@ -62,25 +64,36 @@ def aggregated_table(
     store: StoreBuilder,
     queryable: str | None,
     *,
+    key: Serde[Any],
+    value: Serde[Any],
     layout: str = "key_value",
     grace_ms: int | None = None,
-    key: Serde[Any] | None = None,
 ) -> KTable[Any, Any]:
-    """The table that an aggregation gives. `key` is the serde of its keys, the store's by default."""
+    """The table that an aggregation gives, with the serdes of its keys, windowed or not, and values."""
     parent = group.partitioned(store.name)
     node = add_aggregate(parent, name, make, store, layout, grace_ms)
-    place = Place(parent.dsl, node, name, key or store.key, store.value, parent.sources)
+    place = Place(parent.dsl, node, name, key, value, parent.sources)
     return KTable(place, queryable_store_name=queryable)
 
 
-def time_windowed_key(store: StoreBuilder, size_ms: int) -> Serde[Any]:
+def time_windowed_key(key: Serde[Any], size_ms: int) -> Serde[Any]:
     """The serde of a time-windowed table's keys."""
-    return wrapping(lambda inner: TimeWindowedSerde(inner, size_ms), store.key or DEFAULT_KEY)
+    return wrapped(lambda inner: TimeWindowedSerde(inner, size_ms), key)
 
 
-def session_windowed_key(store: StoreBuilder) -> Serde[Any]:
+def session_windowed_key(key: Serde[Any]) -> Serde[Any]:
     """The serde of a session-windowed table's keys."""
-    return wrapping(SessionWindowedSerde, store.key or DEFAULT_KEY)
+    return wrapped(SessionWindowedSerde, key)
+
+
+def check_windows(windows: object) -> None:
+    """Windows that an aggregation can use; those of joins are not."""
+    if not isinstance(windows, TimeWindows | SlidingWindows | SessionWindows | UnlimitedWindows):
+        raise TopologyError(
+            "windowed_by needs windows",
+            detail=f"got {windows!r}",
+            hint="give TimeWindows, SlidingWindows, SessionWindows or UnlimitedWindows",
+        )
 
 
 def count_one(key: Any, value: Any, count: int) -> int:

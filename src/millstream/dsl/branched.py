@@ -9,8 +9,9 @@ from typing import Any, Generic, TypeVar
 from millstream.dsl import prefixes
 from millstream.dsl.functions import checked
 from millstream.dsl.kstream import KStream
+from millstream.dsl.options import chosen
 from millstream.dsl.stream import Place
-from millstream.errors import ArgumentError
+from millstream.errors import ArgumentError, TopologyError, describe_callable
 from millstream.graph.nodes import ProcessorNode, SplitNode
 from millstream.processors.stateless import PassThrough
 from millstream.topology.names import check_name
@@ -23,10 +24,24 @@ V = TypeVar("V")
 class Branched:
     """What becomes of a branch.
 
+    Use a name to find the branch in the resulting dict, or a consumer to say right there what becomes of it.
+
     Args:
         name: appended to the split's name; the branch's key in the resulting dict.
         function: gets the branch, and what it returns is in the dict instead (None: nothing is).
         consumer: gets the branch, which is then not in the dict.
+
+    >>> from millstream import Branched, Consumed, Serdes, StreamsBuilder
+    >>> from millstream.testing import TopologyTestDriver
+    >>> builder = StreamsBuilder()
+    >>> numbers = builder.stream("numbers", Consumed(Serdes.string, Serdes.long))
+    >>> big = Branched("big", consumer=lambda branch: branch.to("big-numbers"))
+    >>> numbers.split("size-").branch(lambda key, n: n >= 10, big).no_default_branch()
+    {}
+    >>> with TopologyTestDriver(builder.build()) as driver:
+    ...     driver.input_topic("numbers", Serdes.string, Serdes.long).pipe_values([3, 14])
+    ...     driver.output_topic("big-numbers", Serdes.string, Serdes.long).read_values()
+    [14]
     """
 
     name: str | None = None
@@ -38,10 +53,24 @@ class Branched:
             check_name(self.name)
         if self.function is not None and self.consumer is not None:
             raise ArgumentError("a branch has a function or a consumer, not both")
+        for part in ("function", "consumer"):
+            if getattr(self, part) is not None:
+                checked(getattr(self, part), f"Branched({part}=...)", "stream")
 
 
 class BranchedKStream(Generic[K, V]):
-    """A stream about to be split; `default_branch` or `no_default_branch` ends it."""
+    """A stream about to be split; `default_branch` or `no_default_branch` ends it.
+
+    Made by `KStream.split`. Predicates are asked in the order of the calls, and the first that is true takes the
+    record.
+
+    >>> from millstream import Branched, Consumed, Serdes, StreamsBuilder
+    >>> builder = StreamsBuilder()
+    >>> numbers = builder.stream("numbers", Consumed(Serdes.string, Serdes.long))
+    >>> parts = numbers.split("n-").branch(lambda key, n: n < 0, Branched("below")).default_branch(Branched("rest"))
+    >>> list(parts)
+    ['n-below', 'n-rest']
+    """
 
     def __init__(self, place: Place, repartition_needed: bool, name: str | None) -> None:
         self._repartition_needed = repartition_needed
@@ -52,21 +81,64 @@ class BranchedKStream(Generic[K, V]):
         self._result: dict[str, KStream[K, V]] = {}
 
     def branch(self, predicate: Callable[[K, V], bool], branched: Branched | None = None) -> BranchedKStream[K, V]:
-        """Records for which the predicate is the first to be true go here."""
+        """Records for which the predicate is the first to be true go here.
+
+        Use it once for every branch, the most special one first.
+
+        >>> from millstream import Branched, Consumed, Serdes, StreamsBuilder
+        >>> from millstream.testing import TopologyTestDriver
+        >>> builder = StreamsBuilder()
+        >>> numbers = builder.stream("numbers", Consumed(Serdes.string, Serdes.long)).split("n-")
+        >>> numbers = numbers.branch(lambda key, n: n % 6 == 0, Branched("six"))
+        >>> numbers = numbers.branch(lambda key, n: n % 2 == 0, Branched("two"))
+        >>> numbers.no_default_branch()["n-two"].to("two")
+        >>> with TopologyTestDriver(builder.build()) as driver:
+        ...     driver.input_topic("numbers", Serdes.string, Serdes.long).pipe_values([3, 4, 6])
+        ...     driver.output_topic("two", Serdes.string, Serdes.long).read_values()
+        [4]
+        """
         checked(predicate, "branch", "key", "value")
-        name = self._child(branched or Branched(), len(self._branches) + 1)
+        name = self._child(chosen(branched, Branched, "branch"), len(self._branches) + 1)
         self._branches = (*self._branches, (predicate, name))
         self._place.dsl.graph.amend(self._place.node, branches=self._branches)
         return self
 
     def default_branch(self, branched: Branched | None = None) -> dict[str, KStream[K, V]]:
-        """All other records go here. Gives the branches by name."""
-        name = self._child(branched or Branched(), 0)
+        """All other records go here. Gives the branches by name.
+
+        Use it when no record may get lost. Without a name the branch is called `0`.
+
+        >>> from millstream import Consumed, Serdes, StreamsBuilder
+        >>> from millstream.testing import TopologyTestDriver
+        >>> builder = StreamsBuilder()
+        >>> numbers = builder.stream("numbers", Consumed(Serdes.string, Serdes.long))
+        >>> parts = numbers.split("n-").branch(lambda key, n: n > 9).default_branch()
+        >>> parts["n-0"].to("rest")
+        >>> with TopologyTestDriver(builder.build()) as driver:
+        ...     driver.input_topic("numbers", Serdes.string, Serdes.long).pipe_values([3, 14])
+        ...     driver.output_topic("rest", Serdes.string, Serdes.long).read_values()
+        [3]
+        """
+        name = self._child(chosen(branched, Branched, "default_branch"), 0)
         self._place.dsl.graph.amend(self._place.node, default=name)
         return self._result
 
     def no_default_branch(self) -> dict[str, KStream[K, V]]:
-        """All other records are dropped. Gives the branches by name."""
+        """All other records are dropped. Gives the branches by name.
+
+        Use it when records that fit nowhere are of no interest. Branches without a name are called `1`, `2` and so on.
+
+        >>> from millstream import Consumed, Serdes, StreamsBuilder
+        >>> from millstream.testing import TopologyTestDriver
+        >>> builder = StreamsBuilder()
+        >>> numbers = builder.stream("numbers", Consumed(Serdes.string, Serdes.long))
+        >>> parts = numbers.split("n-").branch(lambda key, n: n > 9).no_default_branch()
+        >>> parts["n-1"].to("big")
+        >>> with TopologyTestDriver(builder.build()) as driver:
+        ...     driver.input_topic("numbers", Serdes.string, Serdes.long).pipe_values([3, 14])
+        ...     driver.output_topic("big", Serdes.string, Serdes.long).read_values()
+        [14]
+        """
         return self._result
 
     def _child(self, branched: Branched, index: int) -> str:
@@ -82,6 +154,12 @@ class BranchedKStream(Generic[K, V]):
             return name
         if branched.function is not None:
             stream = branched.function(stream)  # type: ignore[arg-type]
+            if not isinstance(stream, KStream | None):
+                raise TopologyError(
+                    "the function of a branch must return a KStream or None",
+                    detail=f"{describe_callable(branched.function)} returned {stream!r}",
+                    hint="give a consumer instead if the branch ends there",
+                )
         if stream is not None:
             self._result[name] = stream
         return name

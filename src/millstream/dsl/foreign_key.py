@@ -15,6 +15,7 @@ from millstream.dsl.ktable import KTable
 from millstream.dsl.options import Materialized, TableJoined
 from millstream.dsl.stores import key_value_store
 from millstream.dsl.stream import Place
+from millstream.dsl.unknown import needed_for, wrapped
 from millstream.graph.nodes import (
     ForeignKeyResultNode,
     ForeignKeySendNode,
@@ -29,7 +30,7 @@ from millstream.processors.foreign_key.right import ForeignTableUpdate, Subscrip
 from millstream.processors.foreign_key.store import SubscriptionStoreBuilder
 from millstream.processors.foreign_key.wire import ResponseWrapperSerde, SubscriptionWrapperSerde
 from millstream.processors.tables.view import ViewFactory
-from millstream.serdes.deferred import DEFAULT_KEY, DEFAULT_VALUE, wrapping
+from millstream.serdes import Serde
 
 AnyTable = KTable[Any, Any]
 
@@ -40,19 +41,22 @@ def foreign_key_join(
     joiner: Callable[[Any, Any], Any],
     foreign_key: Callable[[Any, Any], Any],
     options: TableJoined,
-    materialized: Materialized | None,
+    materialized: Materialized,
+    made: Serde[Any],
     *,
     left: bool,
 ) -> AnyTable:
-    """Add the nodes of a foreign-key join; the order of names is Kafka Streams'."""
+    """Add the nodes of a foreign-key join; the order of names is Kafka Streams'. `made` is what the joiner's are."""
     mine, theirs = left_table._place, right_table._place
     dsl, graph = mine.dsl, mine.dsl.graph
 
     def name(prefix: str, suffix: str) -> str:
         return dsl.name(prefix, options.name, suffix)
 
-    key, value = mine.key or DEFAULT_KEY, mine.value or DEFAULT_VALUE
-    other_key, other_value = theirs.key or DEFAULT_KEY, theirs.value or DEFAULT_VALUE
+    key = needed_for("Materialized(key=...) of the left table", mine.key)
+    value = needed_for("Materialized(value=...) of the left table", mine.value)
+    other_key = needed_for("Materialized(key=...) of the right table", theirs.key)
+    other_value = needed_for("Materialized(value=...) of the right table", theirs.value)
 
     subscriptions = f"{name(prefixes.SUBSCRIPTION_REGISTRATION, '-subscription-registration')}-topic"
     graph.add_internal_topic(subscriptions)
@@ -70,7 +74,7 @@ def foreign_key_join(
     resolver_name = name(prefixes.SUBSCRIPTION_RESPONSE_RESOLVER, "-subscription-response-resolver")
     result_name = name(prefixes.FOREIGN_KEY_OUTPUT, "-result")
 
-    subscription_serde = wrapping(lambda serde: SubscriptionWrapperSerde(serde, f"{subscriptions}-pk"), key)
+    subscription_serde = wrapped(lambda serde: SubscriptionWrapperSerde(serde, f"{subscriptions}-pk"), key)
     send = graph.add(
         ForeignKeySendNode,
         name=send_name,
@@ -105,7 +109,7 @@ def foreign_key_join(
         name=receive_name,
         parents=(source,),
         factory=partial(SubscriptionReceive, store=store_name),
-        stores=(SubscriptionStoreBuilder(store_name, other_key, key),),
+        stores=(SubscriptionStoreBuilder(store_name, other_key, key, persistent=dsl.config.dsl_store == "rocksdb"),),
     )
     join = graph.add(
         ViewReaderNode,
@@ -121,7 +125,7 @@ def foreign_key_join(
         factory=partial(ForeignTableUpdate, store=store_name),
         store_names=(store_name,),
     )
-    response_serde = wrapping(ResponseWrapperSerde, other_value)
+    response_serde = wrapped(ResponseWrapperSerde, other_value)
     sink = graph.add(
         SinkNode,
         name=response_sink,
@@ -139,16 +143,15 @@ def foreign_key_join(
         return partial(ResponseJoin, left_view=view, value_serde=value, joiner=joiner, left_join=left)
 
     resolver = graph.add(ViewReaderNode, name=resolver_name, parents=(source,), table=mine.node, make=make_resolver)
-    kept = materialized or Materialized()
-    result_key, result_value = kept.key or mine.key, kept.value
-    result_store = kept.store_name or graph.new_store_name(prefixes.FOREIGN_KEY_OUTPUT)
-    store = key_value_store(dsl.config, kept, result_store, result_key, result_value)
+    result_key, result_value = materialized.key or mine.key, materialized.value or made
+    result_store = materialized.store_name or graph.new_store_name(prefixes.FOREIGN_KEY_OUTPUT)
+    store = key_value_store(dsl.config, materialized, result_store, result_key, result_value)
     node = graph.add(
         ForeignKeyResultNode,
         name=result_name,
         parents=(resolver,),
         store=store,
-        stored=kept.store_name is not None,
+        stored=materialized.store_name is not None,
         versioned=store.is_versioned,
         left=mine.node,
         right=theirs.node,
@@ -156,4 +159,4 @@ def foreign_key_join(
     graph.copartition(theirs.sources | {subscription_source})
     graph.copartition(mine.sources | {response_source})
     place = Place(dsl, node, result_name, result_key, result_value, mine.sources | {response_source})
-    return KTable(place, queryable_store_name=kept.store_name)
+    return KTable(place, queryable_store_name=materialized.store_name)

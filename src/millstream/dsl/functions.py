@@ -56,6 +56,17 @@ def takes(function: AnyFunction, count: int, what: str) -> bool:
     return True
 
 
+def check_store_names(stores: tuple[Any, ...]) -> None:
+    """Processors are connected to stores by name."""
+    for store in stores:
+        if not isinstance(store, str):
+            raise TopologyError(
+                "processors are connected to stores by name",
+                detail=f"got {store!r}",
+                hint="add the store with StreamsBuilder.add_state_store(...) and give its name",
+            )
+
+
 def _wrong_arity(function: AnyFunction, what: str, wanted: tuple[tuple[str, ...], ...]) -> TopologyError:
     forms = " or ".join(f"({', '.join(parameters)})" for parameters in wanted)
     return TopologyError(

@@ -5,19 +5,37 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import Any
+from typing import Any, TypeVar, get_args
 
+from millstream.config import DslStore
 from millstream.durations import milliseconds
 from millstream.errors import ArgumentError
 from millstream.extractors import TimestampExtractor
 from millstream.serdes import Serde
 from millstream.state import StoreSupplier
+from millstream.topology.checks import check_offset_reset
 from millstream.topology.names import check_name
 from millstream.topology.nodes import OffsetReset
 
 #: `partitioner(topic, key, value, partitions)` gives one partition, several (multicast), none of them (an empty
 #: collection drops the record) or None for Kafka's default.
 StreamPartitioner = Callable[[str, Any, Any, int], Any]
+
+Option = TypeVar("Option")
+
+
+def chosen(option: Option | None, kind: type[Option], operator: str) -> Option:
+    """The option that an operator was given, or its default; one of another kind is refused."""
+    if option is None:
+        return kind()
+    if not isinstance(option, kind):
+        wanted = f"{kind.__name__}(...)"
+        raise ArgumentError(
+            f"{operator} takes {wanted}, not a {type(option).__name__}",
+            detail=f"it was given {option!r}",
+            hint=f"give {wanted}, or name={option!r} if that is its name" if isinstance(option, str) else None,
+        )
+    return option
 
 
 def _check_serde(serde: object, what: str) -> None:
@@ -27,8 +45,33 @@ def _check_serde(serde: object, what: str) -> None:
         )
 
 
+def _check_callable(function: object, what: str, hint: str) -> None:
+    if function is not None and (not callable(function) or isinstance(function, type)):
+        raise ArgumentError(f"{what} must be a function", detail=f"got {function!r}", hint=hint)
+
+
+def _check_supplier(supplier: object, what: str) -> None:
+    if supplier is not None and not isinstance(supplier, StoreSupplier):
+        raise ArgumentError(
+            f"{what} must be a store supplier",
+            detail=f"got {supplier!r}",
+            hint="for instance Stores.in_memory_key_value(name)",
+        )
+
+
+def _check_dsl_store(dsl_store: object, given: StoreSupplier | None) -> None:
+    if dsl_store not in (None, *get_args(DslStore)):
+        raise ArgumentError(f"dsl_store cannot be {dsl_store!r}", hint=f"give one of {', '.join(get_args(DslStore))}")
+    if dsl_store is not None and given is not None:
+        raise ArgumentError(
+            "dsl_store cannot be chosen for a given store",
+            detail=f"store '{given.name}' says itself where it is kept",
+            hint="leave one of the two out",
+        )
+
+
 class _Option:
-    """Checks what all options have in common: a legal name, and serdes that are serdes."""
+    """Checks what options have in common: a legal name, and serdes, partitioners and stores that are such."""
 
     def __post_init__(self) -> None:
         name = getattr(self, "name", None)
@@ -36,11 +79,18 @@ class _Option:
             check_name(name)
         for part in ("key", "value", "other_value"):
             _check_serde(getattr(self, part, None), f"{type(self).__name__}({part}=...)")
+        for part in ("partitioner", "other_partitioner"):
+            what = f"{type(self).__name__}({part}=...)"
+            _check_callable(getattr(self, part, None), what, "write it as (topic, key, value, partitions)")
+        for part in ("store", "this_store", "other_store"):
+            _check_supplier(getattr(self, part, None), f"{type(self).__name__}({part}=...)")
 
 
 @dataclass(frozen=True)
 class Consumed(_Option):
     """How a topic is read.
+
+    Use it with `stream`, `table` and `global_table`. What is not given comes from the configuration.
 
     Args:
         key: serde of the keys.
@@ -48,6 +98,16 @@ class Consumed(_Option):
         timestamp_extractor: where event time comes from; by default the record's own timestamp.
         offset_reset: where to start without a committed offset: "earliest", "latest", "none" or a timedelta before now.
         name: of the source node.
+
+    >>> from millstream import Consumed, Serdes, StreamsBuilder
+    >>> from millstream.testing import TopologyTestDriver
+    >>> builder = StreamsBuilder()
+    >>> in_value = Consumed(Serdes.string, Serdes.json, timestamp_extractor=lambda record, time: record.value["at"])
+    >>> builder.stream("orders", in_value).to("out")
+    >>> with TopologyTestDriver(builder.build()) as driver:
+    ...     driver.input_topic("orders", Serdes.string, Serdes.json).pipe("o1", {"at": 123})
+    ...     driver.output_topic("out", Serdes.string, Serdes.json).read_record().timestamp
+    123
     """
 
     key: Serde[Any] | None = None
@@ -56,10 +116,32 @@ class Consumed(_Option):
     offset_reset: OffsetReset | None = None
     name: str | None = None
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        what = "Consumed(timestamp_extractor=...)"
+        _check_callable(self.timestamp_extractor, what, "write it as (record, partition_time), or give an instance")
+        check_offset_reset(self.offset_reset)
+
 
 @dataclass(frozen=True)
 class Produced(_Option):
-    """How a topic is written."""
+    """How a topic is written.
+
+    Use it with `to`, above all for serdes of keys and values that an operator has made anew.
+
+    Args:
+        key: serde of the keys; that of the stream if missing.
+        value: serde of the values; that of the stream if missing.
+        partitioner: `(topic, key, value, partitions)` to a partition; Kafka's way if missing.
+        name: of the sink node.
+
+    >>> from millstream import Consumed, Produced, Serdes, StreamsBuilder
+    >>> builder = StreamsBuilder()
+    >>> words = builder.stream("words", Consumed(Serdes.string, Serdes.string))
+    >>> words.map_values(len).to("lengths", Produced(value=Serdes.long, name="lengths-out"))
+    >>> builder.build().nodes["lengths-out"].topic
+    'lengths'
+    """
 
     key: Serde[Any] | None = None
     value: Serde[Any] | None = None
@@ -69,7 +151,23 @@ class Produced(_Option):
 
 @dataclass(frozen=True)
 class Grouped(_Option):
-    """How a grouped stream or table is repartitioned. The name is that of the topic and of the key-selecting node."""
+    """How a grouped stream or table is repartitioned. The name is that of the topic and of the key-selecting node.
+
+    Use it with `group_by` and `group_by_key`. Give a name: it keeps the repartition topic the same when the topology
+    changes.
+
+    Args:
+        key: serde of the (new) keys.
+        value: serde of the values; of a stream that of the stream if missing.
+        name: begins the name of the repartition topic.
+
+    >>> from millstream import Consumed, Grouped, Serdes, StreamsBuilder
+    >>> builder = StreamsBuilder()
+    >>> orders = builder.stream("orders", Consumed(Serdes.string, Serdes.json))
+    >>> table = orders.group_by(lambda key, order: order["region"], Grouped(Serdes.string, name="by-region")).count()
+    >>> list(builder.build().internal_topics)
+    ['by-region-repartition']
+    """
 
     key: Serde[Any] | None = None
     value: Serde[Any] | None = None
@@ -78,7 +176,24 @@ class Grouped(_Option):
 
 @dataclass(frozen=True)
 class Repartitioned(_Option):
-    """How `repartition` writes its topic."""
+    """How `repartition` writes its topic.
+
+    Use it to name the topic and to say how many partitions it has.
+
+    Args:
+        key: serde of the keys; that of the stream if missing.
+        value: serde of the values; that of the stream if missing.
+        name: begins the name of the topic.
+        partitions: how many; by default as many as the topics it is fed from.
+        partitioner: `(topic, key, value, partitions)` to a partition; Kafka's way if missing.
+
+    >>> from millstream import Consumed, Repartitioned, Serdes, StreamsBuilder
+    >>> builder = StreamsBuilder()
+    >>> words = builder.stream("words", Consumed(Serdes.string, Serdes.string))
+    >>> words.repartition(Repartitioned(name="spread", partitions=12)).to("out")
+    >>> builder.build().internal_topics
+    {'spread-repartition': 12}
+    """
 
     key: Serde[Any] | None = None
     value: Serde[Any] | None = None
@@ -88,15 +203,31 @@ class Repartitioned(_Option):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.partitions is not None and self.partitions < 1:
-            raise ArgumentError("partitions must be at least 1", detail=f"it is {self.partitions}")
+        if self.partitions is not None and (not isinstance(self.partitions, int) or self.partitions < 1):
+            raise ArgumentError("partitions must be a number of at least 1", detail=f"it is {self.partitions!r}")
 
 
 @dataclass(frozen=True)
 class Joined(_Option):
     """How a stream is joined with a table.
 
-    `grace` holds stream records back that long, so that a versioned table can catch up with them.
+    Use it for serdes and names, and for `grace`: it holds stream records back that long, so that a versioned table can
+    catch up with them.
+
+    Args:
+        key: serde of the keys; that of the stream if missing.
+        value: serde of the stream's values; that of the stream if missing.
+        other_value: serde of the table's values.
+        name: of the join, and of its repartition topic if it needs one.
+        grace: how long records wait for the table, which must be versioned.
+
+    >>> from millstream import Consumed, Joined, Produced, Serdes, StreamsBuilder
+    >>> builder, text = StreamsBuilder(), (Serdes.string, Serdes.string)
+    >>> names = builder.table("names", Consumed(*text))
+    >>> orders = builder.stream("orders", Consumed(*text)).select_key(lambda key, order: order[:2])
+    >>> named = orders.join(names, lambda order, name: name, Joined(Serdes.string, name="orders-names"))
+    >>> list(builder.build().internal_topics)
+    ['orders-names-repartition']
     """
 
     key: Serde[Any] | None = None
@@ -113,7 +244,30 @@ class Joined(_Option):
 
 @dataclass(frozen=True)
 class StreamJoined(_Option):
-    """How two streams are joined: serdes, names and stores of the two windows."""
+    """How two streams are joined: serdes, names and stores of the two windows.
+
+    Use it to give the join's stores names that stay, or stores of your own.
+
+    Args:
+        key: serde of the keys; that of the left stream if missing.
+        value: serde of the left values; that of the left stream if missing.
+        other_value: serde of the right values; that of the right stream if missing.
+        name: of the join's nodes and repartition topics.
+        store_name: begins the names of the join's stores.
+        this_store: the left store, from `Stores`, with duplicates and the join's size and retention.
+        other_store: the right store.
+        logging: make the stores survive a crash.
+        log_config: settings of the stores' changelog topics.
+
+    >>> from datetime import timedelta
+    >>> from millstream import Consumed, JoinWindows, Serdes, StreamJoined, StreamsBuilder
+    >>> builder, text = StreamsBuilder(), (Serdes.string, Serdes.string)
+    >>> left, right = (builder.stream(topic, Consumed(*text)) for topic in ("left", "right"))
+    >>> minute = JoinWindows.of_time_difference(timedelta(minutes=1))
+    >>> pairs = left.join(right, lambda one, two: one + two, minute, StreamJoined(store_name="pairs"))
+    >>> list(builder.build().stores)
+    ['pairs-this-join-store', 'pairs-other-join-store']
+    """
 
     key: Serde[Any] | None = None
     value: Serde[Any] | None = None
@@ -124,9 +278,11 @@ class StreamJoined(_Option):
     other_store: StoreSupplier | None = None
     logging: bool = True
     log_config: Mapping[str, str] = field(default_factory=dict, hash=False)
+    dsl_store: DslStore | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        _check_dsl_store(self.dsl_store, self.this_store or self.other_store)
         if self.store_name is not None:
             check_name(self.store_name, "state store")
         if self.this_store and self.other_store and self.this_store.name == self.other_store.name:
@@ -137,7 +293,24 @@ class StreamJoined(_Option):
 
 @dataclass(frozen=True)
 class TableJoined(_Option):
-    """How two tables are joined on a foreign key: a name for its nodes and topics, partitioners for its topics."""
+    """How two tables are joined on a foreign key: a name for its nodes and topics, partitioners for its topics.
+
+    Use it with `KTable.join(..., foreign_key=...)`. Give a name: the join has two internal topics.
+
+    Args:
+        partitioner: of the topic that brings answers back to the left table; as the left table's topic is partitioned.
+        other_partitioner: of the topic that asks the right table; as the right table's topic is partitioned.
+        name: of the nodes, the internal topics and the store of subscriptions.
+
+    >>> from millstream import Consumed, Serdes, StreamsBuilder, TableJoined
+    >>> builder, text = StreamsBuilder(), (Serdes.string, Serdes.string)
+    >>> orders, users = (builder.table(topic, Consumed(*text)) for topic in ("orders", "users"))
+    >>> named = TableJoined(name="orders-users")
+    >>> table = orders.join(users, lambda order, user: user, foreign_key=lambda order: order[:2], table_joined=named)
+    >>> for topic in builder.build().internal_topics: print(topic)
+    orders-users-subscription-registration-topic
+    orders-users-subscription-response-topic
+    """
 
     partitioner: StreamPartitioner | None = None
     other_partitioner: StreamPartitioner | None = None
@@ -148,6 +321,9 @@ class TableJoined(_Option):
 class Materialized(_Option):
     """How a table is kept.
 
+    Use it to name a store, so that it can be looked into and stays the same when the topology changes; to give serdes
+    of what an aggregation makes; to choose the kind of store.
+
     Args:
         name: of the store; a named store can be queried.
         key: serde of the keys.
@@ -157,6 +333,15 @@ class Materialized(_Option):
         log_config: settings of the changelog topic.
         retention: how long windows are kept.
         store: the store itself, from `Stores`; its name counts.
+
+    >>> from millstream import Consumed, Materialized, Serdes, Stores, StreamsBuilder
+    >>> from millstream.testing import TopologyTestDriver
+    >>> builder, in_memory = StreamsBuilder(), Materialized(store=Stores.in_memory_key_value("users"))
+    >>> users = builder.table("users", Consumed(Serdes.string, Serdes.string), in_memory)
+    >>> with TopologyTestDriver(builder.build()) as driver:
+    ...     driver.input_topic("users", Serdes.string, Serdes.string).pipe("u1", "Ann", timestamp=3)
+    ...     driver.timestamped_key_value_store("users").get("u1")
+    ValueAndTimestamp(value='Ann', timestamp=3)
     """
 
     name: str | None = None
@@ -167,8 +352,15 @@ class Materialized(_Option):
     log_config: Mapping[str, str] = field(default_factory=dict, hash=False)
     retention: timedelta | None = None
     store: StoreSupplier | None = None
+    dsl_store: DslStore | None = None
 
     def __post_init__(self) -> None:
+        if isinstance(self.name, StoreSupplier):
+            raise ArgumentError(
+                "Materialized takes a store's name first",
+                detail=f"it was given {self.name!r}",
+                hint="write Materialized(store=...)",
+            )
         super().__post_init__()
         if self.retention is not None:
             milliseconds(self.retention, "retention")
@@ -176,8 +368,13 @@ class Materialized(_Option):
             raise ArgumentError(
                 "Materialized has two names", detail=f"name='{self.name}', but the store is called '{self.store.name}'"
             )
+        _check_dsl_store(self.dsl_store, self.store)
 
     @property
     def store_name(self) -> str | None:
-        """The name the user gave to the store, if any."""
+        """The name the user gave to the store, if any.
+
+        >>> Materialized("counts").store_name
+        'counts'
+        """
         return self.store.name if self.store is not None else self.name

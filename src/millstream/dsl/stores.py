@@ -14,11 +14,23 @@ from millstream.state import StoreBuilder, StoreKind, StoreSupplier
 from millstream.windows import JoinWindows, SessionWindows, SlidingWindows, TimeWindows, UnlimitedWindows
 
 
+def check_store_builder(builder: Any, operator: str) -> None:
+    """A store's builder has a name and makes stores."""
+    if not all(hasattr(builder, part) for part in ("name", "logging", "build")):
+        raise ArgumentError(
+            f"{operator} needs a store builder",
+            detail=f"it was given {builder!r}",
+            hint="for instance Stores.key_value_store(Stores.in_memory_key_value(name), Serdes.string, Serdes.long)",
+        )
+
+
 def key_value_store(
-    config: StreamsConfig, materialized: Materialized, name: str, key: Serde[Any] | None, value: Serde[Any] | None
+    config: StreamsConfig, materialized: Materialized, name: str, key: Serde[Any], value: Serde[Any]
 ) -> StoreBuilder:
     """A table's store: timestamped, or versioned if the user gave such a supplier."""
-    supplier = materialized.store or StoreSupplier(name, persistent=_persistent(config))
+    if materialized.store is not None:
+        _check_kind(materialized.store, "key-value", "versioned key-value")
+    supplier = materialized.store or StoreSupplier(name, persistent=_persistent(config, materialized))
     kind = StoreKind.TIMESTAMPED_KEY_VALUE
     if supplier.history_retention_ms is not None:
         kind = StoreKind.VERSIONED_KEY_VALUE
@@ -30,17 +42,18 @@ def window_store(
     materialized: Materialized,
     name: str,
     windows: TimeWindows | UnlimitedWindows | SlidingWindows,
-    key: Serde[Any] | None,
-    value: Serde[Any] | None,
+    key: Serde[Any],
+    value: Serde[Any],
     *,
     emit_on_close: bool,
 ) -> StoreBuilder:
     """The store of a windowed aggregation."""
-    retention_ms = _retention(materialized, windows.retention_ms)
+    if materialized.store is not None:
+        _check_kind(materialized.store, "window")
     supplier = materialized.store or StoreSupplier(
         name,
-        persistent=_persistent(config),
-        retention_ms=retention_ms,
+        persistent=_persistent(config, materialized),
+        retention_ms=_retention(materialized, windows.retention_ms),
         window_size_ms=window_size(windows),
         time_ordered=emit_on_close,
     )
@@ -53,15 +66,17 @@ def session_store(
     materialized: Materialized,
     name: str,
     windows: SessionWindows,
-    key: Serde[Any] | None,
-    value: Serde[Any] | None,
+    key: Serde[Any],
+    value: Serde[Any],
     *,
     emit_on_close: bool,
 ) -> StoreBuilder:
     """The store of a session-windowed aggregation."""
+    if materialized.store is not None:
+        _check_kind(materialized.store, "session")
     supplier = materialized.store or StoreSupplier(
         name,
-        persistent=_persistent(config),
+        persistent=_persistent(config, materialized),
         retention_ms=_retention(materialized, windows.retention_ms),
         time_ordered=emit_on_close,
     )
@@ -74,14 +89,15 @@ def join_store(
     given: StoreSupplier | None,
     name: str,
     windows: JoinWindows,
-    value: Serde[Any] | None,
+    key: Serde[Any],
+    value: Serde[Any],
 ) -> StoreBuilder:
     """The store of one side of a stream-stream join."""
     if given is not None:
         _check_join_store(given, windows)
     supplier = given or StoreSupplier(
         f"{name}-store",
-        persistent=_persistent(config),
+        persistent=_persistent(config, joined),
         retention_ms=windows.retention_ms,
         window_size_ms=windows.size_ms,
         retain_duplicates=True,
@@ -90,7 +106,7 @@ def join_store(
         supplier.name,
         StoreKind.WINDOW,
         supplier,
-        joined.key,
+        key,
         value,
         caching=False,
         logging=joined.logging,
@@ -109,8 +125,8 @@ def window_size(windows: TimeWindows | UnlimitedWindows | SlidingWindows) -> int
             return MAX_TIMESTAMP
 
 
-def _persistent(config: StreamsConfig) -> bool:
-    return config.dsl_store == "rocksdb"
+def _persistent(config: StreamsConfig, options: Materialized | StreamJoined) -> bool:
+    return (options.dsl_store or config.dsl_store) == "rocksdb"
 
 
 def _retention(materialized: Materialized, least: int) -> int:
@@ -126,7 +142,33 @@ def _retention(materialized: Materialized, least: int) -> int:
     return retention_ms
 
 
+_FACTORIES = {
+    "key-value": "persistent_key_value",
+    "versioned key-value": "persistent_versioned_key_value",
+    "window": "persistent_window",
+    "session": "persistent_session",
+}
+
+
+def _check_kind(supplier: StoreSupplier, *wanted: str) -> None:
+    """A given store must be of a kind that the operator can use."""
+    if supplier.history_retention_ms is not None:
+        kind = "versioned key-value"
+    elif supplier.window_size_ms is not None:
+        kind = "window"
+    elif supplier.retention_ms is not None:
+        kind = "session"
+    else:
+        kind = "key-value"
+    if kind not in wanted:
+        raise ArgumentError(
+            f"store '{supplier.name}' is a {kind} store, but a {wanted[0]} store is needed here",
+            hint=f"make it with Stores.{_FACTORIES[wanted[0]]}(...)",
+        )
+
+
 def _check_join_store(supplier: StoreSupplier, windows: JoinWindows) -> None:
+    _check_kind(supplier, "window")
     if not supplier.retain_duplicates:
         raise ArgumentError(
             f"join store '{supplier.name}' must retain duplicates", hint="create it with retain_duplicates=True"
@@ -143,8 +185,8 @@ def _builder(
     materialized: Materialized,
     supplier: StoreSupplier,
     kind: StoreKind,
-    key: Serde[Any] | None,
-    value: Serde[Any] | None,
+    key: Serde[Any],
+    value: Serde[Any],
     *,
     caching: bool,
 ) -> StoreBuilder:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from millstream.config import StreamsConfig
+from millstream.errors import TopologyError
 from millstream.graph.builder import GraphBuilder
 from millstream.graph.nodes import RepartitionNode
 from millstream.serdes import Serde
@@ -26,18 +27,31 @@ class Dsl:
 
 @dataclass(frozen=True)
 class Place:
-    """Where in the graph a stream or table is, and what is known of its data there."""
+    """Where in the graph a stream or table is, and what is known of its data there.
+
+    A serde that nobody gave is an `UnknownSerde`.
+    """
 
     dsl: Dsl
     node: int
     name: str
-    key: Serde[Any] | None
-    value: Serde[Any] | None
+    key: Serde[Any]
+    value: Serde[Any]
     #: The sources that feed it since the last exchange: those must be co-partitioned with what it is joined with.
     sources: frozenset[str]
 
 
-def repartitioned(place: Place, base: str, key: Serde[Any] | None, value: Serde[Any] | None) -> Place:
+def check_same_builder(one: Dsl, other: Dsl, operator: str) -> None:
+    """Streams and tables of different builders have no topology in common."""
+    if one is not other:
+        raise TopologyError(
+            f"{operator} needs streams and tables of one StreamsBuilder",
+            detail="the two come from different ones",
+            hint="make both with the same builder",
+        )
+
+
+def repartitioned(place: Place, base: str, key: Serde[Any], value: Serde[Any]) -> Place:
     """The same stream behind a repartition topic that the DSL makes by itself."""
     graph = place.dsl.graph
     names = graph.new_repartition_names(base)

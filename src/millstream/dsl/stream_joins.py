@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, Literal
 
 from millstream.dsl import prefixes
 from millstream.dsl.functions import checked, takes_key, with_key
 from millstream.dsl.kstream import KStream
 from millstream.dsl.ktable import GlobalKTable, KTable
-from millstream.dsl.options import Joined, StreamJoined
+from millstream.dsl.options import Joined, StreamJoined, chosen
 from millstream.dsl.stores import join_store
-from millstream.dsl.stream import Place
+from millstream.dsl.stream import Place, check_same_builder
+from millstream.dsl.unknown import call, needed_for, unknown_value
 from millstream.durations import milliseconds
 from millstream.errors import ArgumentError, TopologyError
 from millstream.graph.nodes import (
@@ -26,14 +28,54 @@ from millstream.processors.joins.grace_buffer import GraceBufferBuilder
 from millstream.processors.joins.outer_store import OuterJoinStoreBuilder
 from millstream.processors.joins.stream_global import StreamGlobalJoin
 from millstream.processors.joins.stream_stream import JoinWindowStoreOperator
-from millstream.serdes.deferred import DEFAULT_KEY, DEFAULT_VALUE
+from millstream.serdes import Serde
 from millstream.windows import JoinWindows
 
 AnyStream = KStream[Any, Any]
+JoinKind = Literal["inner", "left", "outer"]
+
+_OPERATORS: dict[JoinKind, str] = {"inner": "join", "left": "left_join", "outer": "outer_join"}
+
+
+def join(
+    kind: JoinKind, stream: AnyStream, other: Any, arguments: tuple[Any, ...], options: dict[str, Any]
+) -> AnyStream:
+    """Join a stream with a stream, a table or a global table; the arguments are those of the functions below."""
+    operator = _OPERATORS[kind]
+    add: Callable[..., AnyStream]
+    match other:
+        case KStream():
+            check_same_builder(stream._place.dsl, other._place.dsl, operator)
+            add, form = join_streams, "stream, joiner, windows, StreamJoined(...)"
+        case KTable() if kind != "outer":
+            check_same_builder(stream._place.dsl, other._place.dsl, operator)
+            add, form = join_table, "table, joiner, Joined(...)"
+        case GlobalKTable() if kind != "outer":
+            check_same_builder(stream._place.dsl, other._dsl, operator)
+            add, form = join_global_table, "table, key_selector, joiner, name=..."
+        case _:
+            raise TopologyError(
+                "a stream can be outer-joined with a KStream"
+                if kind == "outer"
+                else "a stream can be joined with a KStream, a KTable or a GlobalKTable",
+                detail=f"got {type(other).__name__}",
+                hint="a table's rows without a match are no records of a stream: outer-join two tables instead"
+                if isinstance(other, KTable | GlobalKTable)
+                else None,
+            )
+    try:
+        inspect.signature(add).bind(kind, stream, other, *arguments, **options)
+    except TypeError as error:
+        raise TopologyError(
+            f"{operator} with a {type(other).__name__} cannot take these arguments",
+            detail=str(error),
+            hint=f"write {operator}({form})",
+        ) from None
+    return add(kind, stream, other, *arguments, **options)
 
 
 def join_streams(
-    kind: str,
+    kind: JoinKind,
     left: AnyStream,
     right: AnyStream,
     joiner: Callable[..., Any],
@@ -47,19 +89,31 @@ def join_streams(
             detail=f"got {windows!r}",
             hint="give JoinWindows.of_time_difference(timedelta(...)) after the joiner",
         )
-    options = joined or StreamJoined()
-    joiner = with_key(joiner, "join", "left", "right")
+    operator = _OPERATORS[kind]
+    options = chosen(joined, StreamJoined, f"{operator} of two streams")
+    origin = call(operator, joiner)
+    joiner = with_key(joiner, operator, "left", "right")
     name = options.name
-    this = left._ready_for_join(name and f"{name}-left", options.key, options.value)
-    other = right._ready_for_join(name and f"{name}-right", options.key, options.other_value)
-    options = replace(
-        options,
-        key=options.key or this.key,
-        value=options.value or this.value,
-        other_value=options.other_value or other.value,
-    )
+    this = _side(left, name and f"{name}-left", options.key, options.value, "StreamJoined(value=...)")
+    other = _side(right, name and f"{name}-right", options.key, options.other_value, "StreamJoined(other_value=...)")
     this.dsl.graph.copartition(this.sources | other.sources)
-    return _StreamStreamJoin(kind, this, other, joiner, windows, options).add()
+    return _StreamStreamJoin(kind, this, other, joiner, windows, options, origin).add()
+
+
+def _side(
+    stream: AnyStream, base: str | None, key: Serde[Any] | None, value: Serde[Any] | None, value_option: str
+) -> Place:
+    """One side of a join of two streams, with its serdes there: the given ones, or those of the stream."""
+
+    def known(place: Place) -> Place:
+        return replace(
+            place,
+            key=key or needed_for("StreamJoined(key=...)", place.key),
+            value=value or needed_for(value_option, place.value),
+        )
+
+    wanted = known(stream._place)
+    return known(stream._ready_for_join(base, wanted.key, wanted.value))
 
 
 class _StreamStreamJoin:
@@ -67,17 +121,19 @@ class _StreamStreamJoin:
 
     def __init__(
         self,
-        kind: str,
+        kind: JoinKind,
         this: Place,
         other: Place,
         joiner: Callable[..., Any],
         windows: JoinWindows,
         options: StreamJoined,
+        origin: str,
     ) -> None:
         self._left_outer = kind in ("left", "outer")
         self._right_outer = kind == "outer"
         self._this, self._other = this, other
         self._joiner, self._windows, self._options = joiner, windows, options
+        self._origin = origin
 
     def add(self) -> AnyStream:
         dsl, options, windows = self._this.dsl, self._options, self._windows
@@ -95,7 +151,8 @@ class _StreamStreamJoin:
             options.this_store,
             this_generated if base is None else base + this_suffix,
             windows,
-            options.value,
+            self._this.key,
+            self._this.value,
         )
         other_store = join_store(
             dsl.config,
@@ -103,7 +160,8 @@ class _StreamStreamJoin:
             options.other_store,
             other_generated if base is None else base + other_suffix,
             windows,
-            options.other_value,
+            self._this.key,
+            self._other.value,
         )
         for place, name, store in (
             (self._this, this_windowed, this_store),
@@ -132,7 +190,8 @@ class _StreamStreamJoin:
             joiner=self._joiner,
             accepts_null_keys=self._left_outer,
         )
-        place = Place(dsl, node, merge_name, options.key, None, self._this.sources | self._other.sources)
+        sources = self._this.sources | self._other.sources
+        place = Place(dsl, node, merge_name, self._this.key, unknown_value(self._origin), sources)
         return KStream(place, repartition_needed=False)
 
     def _outer_store(self, this_generated: str) -> OuterJoinStoreBuilder:
@@ -146,37 +205,40 @@ class _StreamStreamJoin:
             base = prefixes.OUTER_SHARED + this_generated[-10:]
         return OuterJoinStoreBuilder(
             f"{base}-store",
-            options.key or DEFAULT_KEY,
-            options.value or DEFAULT_VALUE,
-            options.other_value or DEFAULT_VALUE,
+            self._this.key,
+            self._this.value,
+            self._other.value,
             logging=options.logging,
         )
 
 
 def join_table(
-    kind: str,
+    kind: JoinKind,
     stream: AnyStream,
     table: KTable[Any, Any],
     joiner: Callable[..., Any],
     joined: Joined | None = None,
 ) -> AnyStream:
     """Join a stream with the current rows of a table."""
-    options = joined or Joined()
-    left = kind == "left"
-    joiner_takes_key = takes_key(joiner, f"{'left_' if left else ''}join", "value", "row")
-    place = stream._ready_for_join(options.name, options.key, options.value)
+    operator, left = _OPERATORS[kind], kind == "left"
+    options = chosen(joined, Joined, f"{operator} with a table")
+    joiner_takes_key = takes_key(joiner, operator, "value", "row")
+    place = stream._ready_for_join(
+        options.name,
+        options.key or needed_for("Joined(key=...)", stream._place.key),
+        options.value or needed_for("Joined(value=...)", stream._place.value),
+    )
     dsl = place.dsl
     sources = place.sources | table._place.sources
     dsl.graph.copartition(sources)
     name = dsl.name(prefixes.LEFT_JOIN if left else prefixes.JOIN, options.name)
-    key = options.key or place.key
+    key = options.key or needed_for("Joined(key=...)", place.key)
     grace_ms = None if options.grace is None else milliseconds(options.grace, "grace")
     buffer = None
     if grace_ms is not None:
         _check_grace(table, grace_ms)
-        buffer = GraceBufferBuilder(
-            f"{name}-Buffer", key or DEFAULT_KEY, options.value or place.value or DEFAULT_VALUE, grace_ms
-        )
+        value = options.value or needed_for("Joined(value=...)", place.value)
+        buffer = GraceBufferBuilder(f"{name}-Buffer", key, value, grace_ms)
     node = dsl.graph.add(
         StreamTableJoinNode,
         name=name,
@@ -185,36 +247,32 @@ def join_table(
         left=left,
         joiner=joiner,
         joiner_takes_key=joiner_takes_key,
-        grace_ms=grace_ms,
+        wait_ms=grace_ms,
         buffer=buffer,
         accepts_null_keys=left,
     )
-    return KStream(Place(dsl, node, name, key, None, sources), repartition_needed=False)
+    result = Place(dsl, node, name, key, unknown_value(call(operator, joiner)), sources)
+    return KStream(result, repartition_needed=False)
 
 
 def join_global_table(
-    kind: str,
+    kind: JoinKind,
     stream: AnyStream,
     table: GlobalKTable[Any, Any],
     key_selector: Callable[[Any, Any], Any],
-    joiner: Callable[..., Any] | None = None,
+    joiner: Callable[..., Any],
     *,
     name: str | None = None,
 ) -> AnyStream:
     """Join a stream with the rows of a global table that a selector finds."""
-    if joiner is None:
-        raise TopologyError(
-            "a join with a global table needs a key selector and a joiner",
-            hint="write join(table, lambda key, value: ..., lambda value, row: ...)",
-        )
-    left = kind == "left"
+    operator, left = _OPERATORS[kind], kind == "left"
     checked(key_selector, "the key selector", "key", "value")
     factory = partial(
         StreamGlobalJoin,
         store=table._store_name,
         key_selector=key_selector,
         joiner=joiner,
-        joiner_takes_key=takes_key(joiner, "join", "value", "row"),
+        joiner_takes_key=takes_key(joiner, operator, "value", "row"),
         left=left,
     )
     place = stream._place
@@ -222,7 +280,7 @@ def join_global_table(
     node = place.dsl.graph.add(
         ProcessorNode, name=node_name, parents=(place.node,), factory=factory, accepts_null_keys=left
     )
-    result = replace(place, node=node, name=node_name, value=None)
+    result = replace(place, node=node, name=node_name, value=unknown_value(call(operator, joiner)))
     return KStream(result, repartition_needed=stream._repartition_needed)
 
 

@@ -5,6 +5,17 @@ from __future__ import annotations
 import re
 
 _GENERATED = re.compile(r"KSTREAM.*-[0-9]{10}")
+#: What names of stores and topics contain if no user gave them; something may follow, such as `-repartition`.
+_GENERATED_PART = re.compile(r"(?:KSTREAM|KTABLE|COGROUPKSTREAM|STATE)-[A-Z-]+-[0-9]{10}(?![0-9])")
+
+
+def is_generated(name: str) -> bool:
+    """Whether the name of a store or a topic was made up, or made from one that was.
+
+    >>> is_generated("KSTREAM-AGGREGATE-STATE-STORE-0000000002-repartition"), is_generated("orders-by-region")
+    (True, False)
+    """
+    return _GENERATED_PART.search(name) is not None
 
 
 def repartition_topic(base: str) -> str:

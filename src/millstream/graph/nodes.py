@@ -157,7 +157,7 @@ class RepartitionNode(Node):
 
 @dataclass(frozen=True, kw_only=True)
 class TableRepartitionNode(Node):
-    """The topic between a table's `group_by` and its aggregate. `name` is the source's."""
+    """The topic between a table's `group_by` and its aggregate. `name` is the source's, `value` a changes' serde."""
 
     topic: str
     sink_name: str
@@ -241,7 +241,8 @@ class StreamTableJoinNode(Node):
     left: bool
     joiner: Callable[..., Any]
     joiner_takes_key: bool
-    grace_ms: int | None = None
+    #: How long records are held back for the table, and where.
+    wait_ms: int | None = None
     buffer: AnyStoreBuilder | None = None
 
 

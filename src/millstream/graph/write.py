@@ -22,9 +22,8 @@ from millstream.processors.tables.group_by import TableGroupBy
 from millstream.processors.tables.map_values import TableMapValues
 from millstream.processors.tables.source import GlobalTableSource, TableSource
 from millstream.processors.tables.transform import TableTransformValues
-from millstream.serdes.change import ChangeSerde
-from millstream.serdes.deferred import DEFAULT_VALUE, wrapping
 from millstream.topology import Topology
+from millstream.topology.partitions import check_fixed_partitions
 
 
 class Writer:
@@ -55,6 +54,7 @@ class Writer:
                     heapq.heappush(waiting, (self.graph[child].priority, next(ties), child))
         for group in self.graph.copartitioned:
             self.topology.copartition(group)
+        check_fixed_partitions(self.topology)
         return self.topology
 
     def parent_names(self, node: n.Node) -> list[str]:
@@ -79,15 +79,13 @@ class Writer:
 
     def add_topic(self, node: n.RepartitionNode | n.TableRepartitionNode, parents: list[str]) -> None:
         """Add a repartition topic with its two ends."""
-        value = node.value
-        if isinstance(node, n.TableRepartitionNode):
-            value = wrapping(ChangeSerde, DEFAULT_VALUE if value is None else value)
         partitions = node.partitions if isinstance(node, n.RepartitionNode) else None
         partitioner = node.partitioner if isinstance(node, n.RepartitionNode) else None
         self.topology.add_internal_topic(node.topic, partitions)
-        self.topology.add_sink(node.sink_name, node.topic, *parents, key=node.key, value=value, partitioner=partitioner)
+        key, value = node.key, node.value
+        self.topology.add_sink(node.sink_name, node.topic, *parents, key=key, value=value, partitioner=partitioner)
         self.topology.add_source(
-            node.name, node.topic, key=node.key, value=value, timestamp_extractor=FailOnInvalidTimestamp()
+            node.name, node.topic, key=key, value=value, timestamp_extractor=FailOnInvalidTimestamp()
         )
 
 
@@ -277,7 +275,7 @@ def _(node: n.StreamTableJoinNode, to: Writer) -> None:
         joiner=node.joiner,
         joiner_takes_key=node.joiner_takes_key,
         left=node.left,
-        grace_ms=node.grace_ms,
+        grace_ms=node.wait_ms,
         buffer=node.buffer.name if node.buffer else None,
     )
     to.add_operator(

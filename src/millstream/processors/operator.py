@@ -40,6 +40,16 @@ class Operator:
         """Handle one record; forward any number of results."""
         raise NotImplementedError
 
+    def clock(self) -> list[int] | None:
+        """The numbers it has to remember beside its stores, so that it can go on in another process; None: nothing.
+
+        Asked between two batches, when caches are flushed. Things that operators share are told by one of them.
+        """
+        return None
+
+    def set_clock(self, values: list[int]) -> None:
+        """Go on from what `clock` said, in a task whose stores are as they were then. Called after `init`."""
+
     def close(self) -> None:
         """Called once, before the stores are closed."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from enum import Enum
 
 from millstream.processors.priority import PriorityQueue
@@ -39,6 +39,7 @@ class Schedule(Cancellable):
         self.node = node
         self.interval = interval
         self.punctuator = punctuator
+        self.due = 0
 
 
 def first_due(type_: PunctuationType, interval: int, now: int, start: int | None) -> int:
@@ -64,25 +65,32 @@ class Punctuations:
     """The schedules of one clock in a task."""
 
     def __init__(self) -> None:
-        self._queue: PriorityQueue[tuple[int, Schedule]] = PriorityQueue()
-        #: `(due, ...)`, the next one first: cheap to look at after each record.
+        self._queue: PriorityQueue[Schedule] = PriorityQueue()
+        #: `(due, schedule)`, the next one first: cheap to look at after each record.
         self.entries = self._queue.entries
 
     def add(self, due: int, schedule: Schedule) -> None:
         """Have a schedule called from that time on."""
-        self._queue.offer(due, (due, schedule))
+        schedule.due = due
+        self._queue.offer(due, schedule)
+
+    def replace(self, schedules: Iterable[tuple[int, Schedule]]) -> None:
+        """Have only these called. In the order of `entries`, they end up in just that order."""
+        self._queue.clear()
+        for due, schedule in schedules:
+            self.add(due, schedule)
 
     def run(self, now: int, fire: Callable[[Schedule, int], None]) -> int:
         """Call what is due: every schedule at most once, however many intervals have passed. Answers how many."""
         fired = 0
         queue = self._queue
         while queue and queue.first <= now:  # type: ignore[operator]  # not empty
-            due, schedule = queue.poll()
+            schedule = queue.poll()
             if schedule.cancelled:
                 continue
             fire(schedule, now)
             fired += 1
             if not schedule.cancelled:
-                following = due + ((now - due) // schedule.interval + 1) * schedule.interval
-                queue.offer(following, (following, schedule))
+                due = schedule.due
+                self.add(due + ((now - due) // schedule.interval + 1) * schedule.interval, schedule)
         return fired

@@ -48,6 +48,10 @@ class HostContext(TaskContext):
         self.key_serde = key_serde
         self.value_serde = value_serde
         self.punctuations = {type_: Punctuations() for type_ in PunctuationType}
+        #: True while operators are initialised. Schedules made then are made again in whatever task goes on from here.
+        self.initialising = False
+        #: Node to the schedules it made then, in order.
+        self.initial_schedules: dict[str, list[Schedule]] = {}
         #: Set by a processor's `commit()`; whoever commits resets it.
         self.commit_requested = False
         #: Node to the names of the stores it may use.
@@ -64,6 +68,14 @@ class HostContext(TaskContext):
     def partition_count(self, topic: str) -> int:
         """How many partitions an output topic has, for partitioners; hosts with real topics override it."""
         return 1
+
+    def default_partition(self, topic: str, key: bytes) -> int | None:
+        """Where a record with that key goes; None leaves it to the producer. Hosts with real topics override it.
+
+        Sinks ask for windowed keys only: the producer sees their bytes with the window, and Kafka Streams chooses the
+        partition without it.
+        """
+        return None
 
 
 class ReadOnlyStore:
@@ -153,6 +165,8 @@ class NodeContext(ProcessingContext):
         now = task.stream_time if type_ is PunctuationType.STREAM_TIME else task.now()
         anchor = None if start is None else int(start.timestamp() * 1000)
         task.punctuations[type_].add(first_due(type_, every, now, anchor), schedule)
+        if task.initialising:
+            task.initial_schedules.setdefault(self._node, []).append(schedule)
         return schedule
 
     def commit(self) -> None:

@@ -166,6 +166,9 @@ class _KeyValueBase(StateStore, Generic[K, V, T]):
             self._cache.flush()
         self._rows.map.sync()
 
+    def is_flushed(self) -> bool:
+        return self._cache is None or self._cache.is_flushed()
+
     def close(self) -> None:
         self._rows.map.close()
 
@@ -173,6 +176,8 @@ class _KeyValueBase(StateStore, Generic[K, V, T]):
         return self._rows.take_changes()
 
     def apply_changes(self, changes: Iterable[LogEntry]) -> None:
+        if self._cache is not None:
+            self._cache.forget()
         self._rows.apply_changes(changes)
 
     def snapshot(self) -> Iterator[tuple[bytes, bytes]]:

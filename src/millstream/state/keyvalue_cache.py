@@ -140,6 +140,14 @@ class KeyValueCache(Generic[K, T]):
             elif entry is not None and entry[_ITEM] is not None:
                 yield entry[_KEY], entry[_ITEM]
 
+    def is_flushed(self) -> bool:
+        """Whether nothing is dirty."""
+        return not self._dirty
+
+    def forget(self) -> None:
+        """Forget what was flushed; the rows below change. Nothing may be dirty."""
+        self._entries.clear()
+
     def flush(self) -> None:
         """Write down and forward what is dirty."""
         self._write_down()

@@ -38,6 +38,7 @@ class KeyValueRows(Generic[K, T]):
         self.key = key
         self.codec = codec
         self.changes: dict[bytes, bytes | None] | None = {} if logged else None
+        self._max_entries = max_entries
         self.map: OrderedMap
         if max_entries is not None:
             self.map = LruMap(max_entries, self._evicted)
@@ -74,9 +75,22 @@ class KeyValueRows(Generic[K, T]):
 
     def write_bytes(self, entries: dict[bytes, bytes | None]) -> None:
         """Set and remove many keys at once."""
+        if self._max_entries is not None:
+            self._write_one_by_one(entries)
+            return
         if self.changes is not None:
             self.changes.update(entries)
         self.map.write(entries.items())
+
+    def _write_one_by_one(self, entries: dict[bytes, bytes | None]) -> None:
+        """A key that makes room for one may be written after it, and the last of both is to be logged."""
+        for key, value in entries.items():
+            if self.changes is not None:
+                self.changes[key] = value
+            if value is None:
+                self.map.delete(key)
+            else:
+                self.map.put(key, value)
 
     def scan(self, low: bytes | None, high: bytes | None, reverse: bool) -> Iterator[tuple[bytes, bytes]]:
         """Rows with `low <= key < high`, in the order of their bytes."""
@@ -92,9 +106,7 @@ class KeyValueRows(Generic[K, T]):
 
     def apply_changes(self, changes: Iterable[LogEntry]) -> None:
         """Redo changes without logging them."""
-        log, self.changes = self.changes, None
         self.map.write(changes)
-        self.changes = log
 
     def snapshot(self) -> Iterator[tuple[bytes, bytes]]:
         """All rows."""

@@ -133,7 +133,13 @@ class LruMap(MemoryMap):
         super().put(key, value)
 
     def write(self, entries: Iterable[LogEntry]) -> None:
-        OrderedMap.write(self, entries)
+        """Set and remove keys as logged: what made room then is among them, in no particular order."""
+        for key, value in entries:
+            self.delete(key)
+            if value is not None:
+                super().put(key, value)
+        while len(self._data) > self._max_entries:
+            self.delete(next(iter(self._data)))
 
     def recency(self) -> Iterator[tuple[bytes, bytes]]:
         """All entries, the least recently used first."""

@@ -65,6 +65,9 @@ class ExpiringRows(Generic[K, T]):
         self._shows_expiring = supplier.time_ordered and supplier.persistent and suffix is WINDOW_SUFFIX
         #: The earliest time that can be written, and the earliest that can be read.
         self._floor = self._horizon = 0
+        # In memory rows expire one by one, and are taken out several at a time.
+        self._dropped = 0
+        self._drop_step = max(1, self._retention // 16) if self._segment_ms is None else 1
         number_first = supplier.persistent and suffix is SESSION_SUFFIX
         segment_ms = self._segment_ms or 1
         self.segment_order: Order = segment_order(segment_ms, suffix)
@@ -86,7 +89,9 @@ class ExpiringRows(Generic[K, T]):
         floor = expired + 1 if self._segment_ms is None else expired // self._segment_ms * self._segment_ms
         if floor > self._floor:
             self._floor = floor
-            self.table.drop_before(floor)
+            if floor - self._dropped >= self._drop_step:
+                self._dropped = floor
+                self.table.drop_before(floor)
 
     def next_number(self) -> int:
         """The number of the next duplicate."""
@@ -220,8 +225,10 @@ class ExpiringRows(Generic[K, T]):
         if self.clock >= 0:
             yield CLOCK_KEY, WINDOW_SUFFIX.pack(self.clock, self._sequence)
         pack = self._suffix.pack
+        floor = self._floor
         for key, time, number, value in self.table.rows():
-            yield key + pack(time, number), value
+            if time >= floor:
+                yield key + pack(time, number), value
 
 
 def within(rows: Iterator[Row], low: bytes | None, high: bytes | None) -> Iterator[Row]:

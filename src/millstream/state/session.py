@@ -158,6 +158,9 @@ class SessionStore(StateStore, Generic[K, V]):
             self._cache.flush()
         self._rows.sync()
 
+    def is_flushed(self) -> bool:
+        return self._cache is None or self._cache.is_flushed()
+
     def close(self) -> None:
         self._rows.close()
 
@@ -165,6 +168,8 @@ class SessionStore(StateStore, Generic[K, V]):
         return self._rows.take_changes()
 
     def apply_changes(self, changes: Iterable[LogEntry]) -> None:
+        if self._cache is not None:
+            self._cache.forget()
         self._rows.apply_changes(changes)
 
     def snapshot(self) -> Iterator[tuple[bytes, bytes]]:

@@ -57,6 +57,10 @@ class StateStore(ABC):
     def flush(self) -> None:
         """Write a cache down, and forward what it held (nothing to do without a cache)."""
 
+    def is_flushed(self) -> bool:
+        """Whether a cache holds nothing that was not written down."""
+        return True
+
     @abstractmethod
     def close(self) -> None:
         """Close the store. What was not flushed is lost."""
@@ -67,7 +71,10 @@ class StateStore(ABC):
 
     @abstractmethod
     def apply_changes(self, changes: Iterable[LogEntry]) -> None:
-        """Redo logged changes, without logging them or forwarding anything."""
+        """Redo logged changes, without logging them or forwarding anything.
+
+        Called between two batches, when a cache is flushed; it must not show what was there before.
+        """
 
     @abstractmethod
     def snapshot(self) -> Iterator[tuple[bytes, bytes]]:

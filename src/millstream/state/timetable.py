@@ -14,7 +14,9 @@ from typing import Any
 
 #: key, time, number, value
 Row = tuple[bytes, int, int, bytes]
+#: Where a row is in the order of its table.
 Order = Callable[[bytes, int, int], Any]
+_Place = tuple[int, int, bytes]
 
 
 class TimeTable(ABC):
@@ -86,7 +88,7 @@ def time_order(suffix: Struct, number_first: bool) -> Order:
 
 
 class MemoryTimeTable(TimeTable):
-    """Rows in dicts, with sorted lists of the times of each key and of all.
+    """Rows in a dict, with sorted lists of the times of each key and of all.
 
     Rows come nearly sorted by time, so that inserting into a sorted list is nearly always appending to it.
 
@@ -97,62 +99,85 @@ class MemoryTimeTable(TimeTable):
     """
 
     def __init__(self, suffix: Struct, segment_ms: int, number_first: bool) -> None:
-        self._at: dict[int, dict[tuple[bytes, int], bytes]] = {}
+        # One tuple (time, number, key) stands for a row everywhere.
+        self._values: dict[_Place, bytes] = {}
+        self._of_key: dict[bytes, list[_Place]] = {}
         self._times: list[int] = []
-        self._of_key: dict[bytes, list[tuple[int, int]]] = {}
+        # Of each time its row, or its rows if there are several: records of a join seldom share a millisecond.
+        self._at: dict[int, _Place | dict[_Place, None]] = {}
         self._segment_order = segment_order(segment_ms, suffix)
         self._time_order = time_order(suffix, number_first)
 
     def get(self, key: bytes, time: int, number: int) -> bytes | None:
-        rows = self._at.get(time)
-        return None if rows is None else rows.get((key, number))
+        return self._values.get((time, number, key))
 
     def put(self, key: bytes, time: int, number: int, value: bytes) -> None:
-        rows = self._at.get(time)
-        if rows is None:
-            rows = self._at[time] = {}
-            insort(self._times, time)
-        place = key, number
-        if place not in rows:
-            places = self._of_key.get(key)
-            if places is None:
-                self._of_key[key] = [(time, number)]
+        place = time, number, key
+        if place not in self._values:
+            self._insert(place)
+        self._values[place] = value
+
+    def _insert(self, place: _Place) -> None:
+        time, _, key = place
+        places = self._of_key.get(key)
+        if places is None:
+            self._of_key[key] = [place]
+        elif places[-1] < place:
+            places.append(place)
+        else:
+            insort(places, place)
+        there = self._at.get(time)
+        if there is None:
+            self._at[time] = place
+            times = self._times
+            if not times or times[-1] < time:
+                times.append(time)
             else:
-                insort(places, (time, number))
-        rows[place] = value
+                insort(times, time)
+        elif isinstance(there, tuple):
+            self._at[time] = {there: None, place: None}
+        else:
+            there[place] = None
 
     def delete(self, key: bytes, time: int, number: int) -> None:
-        rows = self._at.get(time)
-        if rows is None or rows.pop((key, number), None) is None:
+        place = time, number, key
+        if self._values.pop(place, None) is None:
             return
-        self._forget(key, time, number)
-        if not rows:
-            del self._at[time]
-            del self._times[bisect_left(self._times, time)]
-
-    def _forget(self, key: bytes, time: int, number: int) -> None:
         places = self._of_key[key]
         if len(places) == 1:
             del self._of_key[key]
         else:
-            del places[bisect_left(places, (time, number))]
+            del places[bisect_left(places, place)]
+        there = self._at[time]
+        if isinstance(there, dict):
+            del there[place]
+            if there:
+                return
+        del self._at[time]
+        del self._times[bisect_left(self._times, time)]
 
     def of_key(self, key: bytes, earliest: int, latest: int, reverse: bool = False) -> Iterator[tuple[int, int, bytes]]:
         places = self._of_key.get(key)
         if places is None:
             return iter(())
-        found: Any = places[bisect_left(places, (earliest,)) : bisect_left(places, (latest + 1,))]
-        return self._values(key, reversed(found) if reverse else found)
+        found = places[bisect_left(places, (earliest,)) : bisect_left(places, (latest + 1,))]
+        if reverse:
+            found.reverse()
+        return self._rows_of(found)
 
-    def _values(self, key: bytes, places: Any) -> Iterator[tuple[int, int, bytes]]:
-        for time, number in places:
-            value = self.get(key, time, number)
+    def _rows_of(self, places: list[_Place]) -> Iterator[tuple[int, int, bytes]]:
+        get = self._values.get
+        for place in places:
+            value = get(place)
             if value is not None:  # it may have gone since
-                yield time, number, value
+                yield place[0], place[1], value
 
-    def _between(self, earliest: int, latest: int) -> list[Row]:
-        times = self._times[bisect_left(self._times, earliest) : bisect_left(self._times, latest + 1)]
-        return [(key, time, number, value) for time in times for (key, number), value in self._at[time].items()]
+    def _between(self, earliest: int, latest: int) -> Iterator[Row]:
+        times, values = self._times, self._values
+        for time in times[bisect_left(times, earliest) : bisect_left(times, latest + 1)]:
+            there = self._at[time]
+            for place in (there,) if isinstance(there, tuple) else there:
+                yield place[2], time, place[1], values[place]
 
     def by_time(self, earliest: int, latest: int, reverse: bool = False) -> Iterator[Row]:
         order = self._time_order
@@ -163,22 +188,27 @@ class MemoryTimeTable(TimeTable):
         return iter(sorted(self._between(earliest, latest), key=lambda row: order(*row[:3]), reverse=reverse))
 
     def rows(self) -> Iterator[Row]:
-        for time, rows in list(self._at.items()):
-            for (key, number), value in list(rows.items()):
-                yield key, time, number, value
+        for (time, number, key), value in list(self._values.items()):
+            yield key, time, number, value
 
     def drop_before(self, time: int) -> None:
         times = self._times
-        if not times or times[0] >= time:
-            return
         gone = bisect_left(times, time)
+        keys: set[bytes] = set()
         for expired in times[:gone]:
-            for key, number in self._at.pop(expired):
-                self._forget(key, expired, number)
+            there = self._at.pop(expired)
+            for place in (there,) if isinstance(there, tuple) else there:
+                del self._values[place]
+                keys.add(place[2])
         del times[:gone]
+        for key in keys:
+            places = self._of_key[key]
+            del places[: bisect_left(places, (time,))]
+            if not places:
+                del self._of_key[key]
 
     def __len__(self) -> int:
-        return sum(map(len, self._of_key.values()))
+        return len(self._values)
 
     def read_note(self) -> bytes | None:
         return None
@@ -190,6 +220,7 @@ class MemoryTimeTable(TimeTable):
         """Nothing is buffered."""
 
     def close(self) -> None:
-        self._at.clear()
-        self._times.clear()
+        self._values.clear()
         self._of_key.clear()
+        self._times.clear()
+        self._at.clear()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from itertools import pairwise
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from millstream.errors import ArgumentError
@@ -164,13 +163,10 @@ class VersionedKeyValueStore(StateStore, Generic[K, V]):
             if time < floor:
                 old.setdefault(key, []).append((time, data in _DELETED))
         for key, versions in old.items():
-            versions.sort()
-            last, last_deleted = versions[-1]
-            following = self._next(key, last)
-            for (time, _), (valid_to, _) in pairwise(versions):
-                if valid_to < floor:
-                    self._table.delete(key, time, 0)
-            if last_deleted if following is None else following < floor:
+            *superseded, (last, deleted) = sorted(versions)
+            for time, _ in superseded:  # valid until another old version
+                self._table.delete(key, time, 0)
+            if deleted and self._next(key, last) is None:
                 self._table.delete(key, last, 0)
 
     def get(self, key: K, as_of: int | None = None) -> VersionedRecord[V] | None:

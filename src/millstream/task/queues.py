@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 from millstream.errors import StreamsError
 from millstream.extractors import ConsumedRecord, FailOnInvalidTimestamp, TimestampExtractor
@@ -16,6 +16,19 @@ from millstream.task.records import HeadRecord, RawRecord
 from millstream.task.source import Source
 
 
+class QueueState(NamedTuple):
+    """How far a queue is, without what it holds."""
+
+    topic: str
+    partition: int
+    #: The partition's time.
+    time: int
+    #: The offset of the next record; -1 if there was none yet.
+    position: int
+    #: Until when the task waits for it; None if it does not.
+    deadline: int | None
+
+
 class RecordQueue:
     """The records of one partition, first in, first out.
 
@@ -24,7 +37,7 @@ class RecordQueue:
     """
 
     __slots__ = (
-        "_context", "_errors", "_make_headers", "deserialize_key", "deserialize_value", "extractor", "head",
+        "_context", "_end", "_errors", "_make_headers", "deserialize_key", "deserialize_value", "extractor", "head",
         "partition", "partition_time", "raw", "serdes", "source", "topic",
     )  # fmt: skip
 
@@ -48,6 +61,7 @@ class RecordQueue:
         self.raw: deque[RawRecord] = deque()
         self.head: HeadRecord | None = None
         self.partition_time = NO_TIMESTAMP
+        self._end = -1
         self._context = context
         self._errors = errors
         self._make_headers = make_headers
@@ -55,8 +69,23 @@ class RecordQueue:
     def add(self, records: Iterable[RawRecord]) -> None:
         """Append records."""
         self.raw.extend(records)
+        if self.raw:
+            self._end = self.raw[-1][4] + 1
         if self.head is None:
             self._advance()
+
+    @property
+    def position(self) -> int:
+        """The offset of the next record: that of the head, or the one after all that came; -1 if nothing came yet."""
+        if self.head is None:
+            return self._end
+        _, _, timestamp, _, record = self.head
+        return record[4] + (timestamp < 0)
+
+    def go_on(self, time: int, position: int) -> None:
+        """Take over from a queue that was that far; it must be empty."""
+        self.partition_time = time
+        self._end = position
 
     def poll(self) -> HeadRecord:
         """Take the head; the next good record becomes the head."""
@@ -145,6 +174,37 @@ class QueueGroup:
         #: The queues that are not empty, by the timestamp of their head.
         self.ready: PriorityQueue[RecordQueue] = PriorityQueue()
         self._deadlines: dict[tuple[str, int], int] = {}
+        #: States of queues that were not made yet.
+        self._waiting: dict[tuple[str, int], QueueState] = {}
+
+    def attach(self, queue: RecordQueue) -> None:
+        """Make a queue one of the group; it goes on from where it was, if that is known."""
+        place = queue.topic, queue.partition
+        self.queues[place] = queue
+        state = self._waiting.pop(place, None)
+        if state is not None:
+            queue.go_on(state.time, state.position)
+
+    def states(self) -> list[QueueState]:
+        """How far each queue is."""
+        states = [
+            QueueState(topic, partition, queue.partition_time, queue.position, self._deadlines.get((topic, partition)))
+            for (topic, partition), queue in self.queues.items()
+        ]
+        return [*states, *self._waiting.values()]
+
+    def restore(self, states: Iterable[QueueState]) -> None:
+        """Go on from these states, with empty queues."""
+        self._deadlines.clear()
+        for state in states:
+            place = state.topic, state.partition
+            queue = self.queues.get(place)
+            if queue is None:
+                self._waiting[place] = state
+            else:
+                queue.go_on(state.time, state.position)
+            if state.deadline is not None:
+                self._deadlines[place] = state.deadline
 
     def add(self, queue: RecordQueue, records: Iterable[RawRecord]) -> None:
         """Append records to a queue."""

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from millstream.config import StreamsConfig
+from millstream.errors import StateStoreError
 from millstream.processors.user_context import HostContext
-from millstream.state.store import StateStore
+from millstream.state.store import LogEntry, StateStore
 from millstream.task.serdes import store_with_serdes
 from millstream.topology.nodes import Node, ProcessorNode
 from millstream.topology.topology import Topology
@@ -47,6 +48,26 @@ class TaskStores:
         """Flush each once, in order: what a later one writes into an earlier one waits for the next time."""
         for store in self._flushed:
             store.flush()
+
+    def unflushed(self) -> str | None:
+        """The name of a store whose cache holds something, if there is one."""
+        return next((store.name for store in self._flushed if not store.is_flushed()), None)
+
+    def apply_changes(self, changes: Mapping[str, Iterable[LogEntry]]) -> None:
+        """Redo changes, by store."""
+        for name, entries in changes.items():
+            store = self.by_name.get(name)
+            if store is None:
+                raise StateStoreError(
+                    f"there are changes of a state store '{name}', which task {self._context.task_id} does not have",
+                    detail=f"it has {', '.join(self.by_name) or 'none'}",
+                    hint="the topology has changed: start anew, or with another application_id",
+                )
+            store.apply_changes(entries)
+
+    def snapshot(self) -> dict[str, Iterator[tuple[bytes, bytes]]]:
+        """Everything that logged stores hold."""
+        return {store.name: store.snapshot() for store in self._logged}
 
     def take_changes(self) -> dict[str, dict[bytes, bytes | None]]:
         """The logged changes since the last call, of stores that have any."""

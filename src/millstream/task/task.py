@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import NoReturn
 
 from millstream.config import StreamsConfig
-from millstream.errors import MillstreamError, ProductionError, TopologyError
+from millstream.errors import MillstreamError, ProductionError, StateStoreError, TopologyError
 from millstream.processors.operator import Operator
+from millstream.processors.punctuation import PunctuationType
 from millstream.processors.user import UserOperator
 from millstream.processors.user_context import HostContext
+from millstream.state.store import LogEntry, StateStore
 from millstream.task.context import host_context
 from millstream.task.failures import failing_node, processing_error
 from millstream.task.globals import GlobalState
 from millstream.task.handling import ErrorHandling, FatalError
 from millstream.task.metrics import TaskMetrics
+from millstream.task.progress import ProgressKeeper, decode
 from millstream.task.queues import QueueGroup, RecordQueue
 from millstream.task.records import OutputRecord, RawRecord
 from millstream.task.runner import Runner
@@ -39,6 +42,8 @@ class Task:
         task_id: `<sub-topology>_<partition>`.
         context: the surroundings, if the host has its own kind.
         global_state: the global stores, which nodes may read.
+        restore: called with the open stores, by name, before operators are initialised: it brings the stores to where
+            another task left them (`StateStore.apply_changes`) and returns what that task's `save` said, or None.
 
     Raises:
         SerdeError: a source or a sink has no serde.
@@ -53,6 +58,7 @@ class Task:
         task_id: str = "0_0",
         context: HostContext | None = None,
         global_state: GlobalState | None = None,
+        restore: Callable[[Mapping[str, StateStore]], bytes | None] | None = None,
     ) -> None:
         self.context = host_context(config, task_id, HostContext) if context is None else context
         self.config = config
@@ -78,8 +84,13 @@ class Task:
         if global_state is not None:
             self.context.global_stores = global_state.stores
         self._stores = TaskStores(topology, used_stores(self._nodes), self.context, config)
+        self._progress = ProgressKeeper(self.context, self._queues, self._operators)
         self._stores.open()
-        self._init_operators()
+        try:
+            self._start(restore)
+        except BaseException:
+            self._stores.close()
+            raise
 
     # --- input
 
@@ -154,11 +165,18 @@ class Task:
 
     # --- results
 
-    def commit(self) -> None:
-        """Flush the caches, which forwards what they held."""
+    def commit(self, *, until_clean: bool = False) -> None:
+        """Flush the caches, which forwards what they held.
+
+        Args:
+            until_clean: flush again what a flush wrote into caches that had been flushed before it. Kafka Streams
+                leaves that to the next commit; a task that is to be saved cannot.
+        """
         self.context.commit_requested = False
         try:
             self._stores.flush()
+            while until_clean and self._stores.unflushed() is not None:
+                self._stores.flush()
         except Exception as error:
             self._fail(error, "commit")
 
@@ -171,6 +189,59 @@ class Task:
     def take_changes(self) -> dict[str, dict[bytes, bytes | None]]:
         """The logged changes of stores since the last call."""
         return self._stores.take_changes()
+
+    # --- moving to another process
+
+    def save(self) -> bytes:
+        """What a task elsewhere needs, beside the stores' changes, to go on as if it were this one.
+
+        Call it between two batches, after `commit(until_clean=True)` and with the changes that `take_changes` gives.
+        It has times, operators' clocks and schedules of punctuation, in the layout of `millstream.task.progress`.
+        Not carried over are records that are still buffered (the host adds them again, from `positions` on), stores
+        without logging, what user code keeps in attributes, and schedules that user code made later than in `init`.
+
+        Raises:
+            StateStoreError: a cache was not flushed.
+        """
+        self._check_flushed()
+        return self._progress.save()
+
+    def apply_changes(self, changes: Mapping[str, Iterable[LogEntry]], progress: bytes) -> None:
+        """Come to where another copy of this task is after a batch that only the other one has processed.
+
+        Args:
+            changes: what the other one's `take_changes` gave.
+            progress: what its `save` gave.
+
+        Raises:
+            StateStoreError: this one holds records or unflushed writes itself.
+        """
+        self._check_flushed()
+        if self.has_records:
+            raise StateStoreError(
+                f"task {self.context.task_id} cannot take changes of another one",
+                detail="it has records of its own that are not processed",
+            )
+        found = decode(progress)
+        self._stores.apply_changes(changes)
+        self._progress.restore_times(found)
+        self._progress.restore_operators(found)
+
+    def snapshot(self) -> dict[str, Iterator[tuple[bytes, bytes]]]:
+        """Everything that logged stores hold, by store, as changes. Caches must be flushed."""
+        self._check_flushed()
+        return self._stores.snapshot()
+
+    @property
+    def next_wall_clock_punctuation(self) -> int | None:
+        """When a wall-clock punctuator is due next, in milliseconds; None if there is none."""
+        entries = self.context.punctuations[PunctuationType.WALL_CLOCK_TIME].entries
+        return entries[0][0] if entries else None
+
+    @property
+    def positions(self) -> dict[tuple[str, int], int]:
+        """Of each input partition, the offset of the next record to process; -1 if there was none yet."""
+        return {(state.topic, state.partition): state.position for state in self._queues.states()}
 
     @property
     def stores(self) -> dict[str, object]:
@@ -214,6 +285,17 @@ class Task:
             operator = self._operators[node.name] = node.factory()
             operator.name = node.name
 
+    def _start(self, restore: Callable[[Mapping[str, StateStore]], bytes | None] | None) -> None:
+        saved = None if restore is None else restore(self._stores.by_name)
+        progress = None if saved is None else decode(saved)
+        if progress is not None:
+            self._progress.restore_times(progress)
+        self.context.initialising = True
+        self._init_operators()
+        self.context.initialising = False
+        if progress is not None:
+            self._progress.restore_operators(progress)
+
     def _init_operators(self) -> None:
         for operator in self._operators.values():
             if isinstance(operator, SinkOperator):
@@ -221,7 +303,6 @@ class Task:
             try:
                 operator.init(self.context)
             except Exception as error:
-                self._stores.close()
                 if isinstance(error, MillstreamError):
                     raise
                 primary = f"failed to initialize processor {operator.name}"
@@ -247,8 +328,16 @@ class Task:
                     detail=f"it reads {', '.join(self.source_topics()) or 'nothing'}",
                 )
             queue = RecordQueue(source, topic, partition, self.context, self._errors, self._make_headers)
-            self._queues.queues[topic, partition] = queue
+            self._queues.attach(queue)
         return queue
+
+    def _check_flushed(self) -> None:
+        store = self._stores.unflushed()
+        if store is not None:
+            raise StateStoreError(
+                f"the cache of store '{store}' in task {self.context.task_id} was not flushed",
+                hint="commit first, with until_clean=True",
+            )
 
     def _fail(self, error: Exception, what: str) -> NoReturn:
         """Raise what the host is to know."""

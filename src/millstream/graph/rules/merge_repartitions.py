@@ -7,6 +7,8 @@ from dataclasses import replace
 
 from millstream.graph.names import repartition_names
 from millstream.graph.nodes import Graph, Node, RepartitionNode
+from millstream.serdes.deferred import DeferredSerde
+from millstream.serdes.serde import AnySerde
 
 
 def merge_repartitions(graph: Graph) -> Graph:
@@ -104,8 +106,8 @@ class _Merging:
             topic=first.topic,
             sink_name=sink_name,
             filter_name=filter_name,
-            key=next((node.key for node in originals if node.key is not None), None),
-            value=next((node.value for node in originals if node.value is not None), None),
+            key=_first_known([node.key for node in originals]),
+            value=_first_known([node.value for node in originals]),
         )
         self._nodes[merged.id] = merged
         self._parents[merged.id] = []
@@ -127,3 +129,7 @@ class _Merging:
                 parents.extend(parent for parent in above if parent not in parents)
         del self._nodes[repartition]
         del self._parents[repartition]
+
+
+def _first_known(serdes: list[AnySerde | None]) -> AnySerde | None:
+    return next((serde for serde in serdes if not isinstance(serde, DeferredSerde)), serdes[0])

@@ -52,7 +52,8 @@ class GraceBuffer(StateStore):
         self._key = key
         self._value = value
         self._grace = grace_ms
-        self._stream_time = NO_TIMESTAMP
+        #: The greatest timestamp that was put in.
+        self.stream_time = NO_TIMESTAMP
         self._sequence = 0
         # The sequence number is unique, so records themselves are never compared. A record's value is held as its bytes
         # if it could be changed in place.
@@ -71,9 +72,9 @@ class GraceBuffer(StateStore):
     def put(self, record: BufferedRecord) -> bool:
         """Keep a record; False if its grace is over already."""
         timestamp = record.timestamp
-        if timestamp < self._stream_time - self._grace:
+        if timestamp < self.stream_time - self._grace:
             return False
-        self._stream_time = max(self._stream_time, timestamp)
+        self.stream_time = max(self.stream_time, timestamp)
         key = self._key.serialize(record.key)
         if not self._value.immutable:
             record = record._replace(value=self._value.serialize(record.value))
@@ -88,7 +89,7 @@ class GraceBuffer(StateStore):
     def evict(self, emit: Callable[[BufferedRecord], None]) -> None:
         """Hand out the records whose grace is over; one is forgotten after `emit` has returned."""
         heap = self._heap
-        limit = self._stream_time - self._grace
+        limit = self.stream_time - self._grace
         immutable = self._value.immutable
         while heap and heap[0][0] <= limit:
             timestamp, key, sequence, record = heap[0]
@@ -109,7 +110,7 @@ class GraceBuffer(StateStore):
         for log_key, data in changes:
             timestamp = _LONG.unpack_from(log_key)[0]
             sequence = _INT.unpack_from(log_key, len(log_key) - 4)[0]
-            self._stream_time = max(self._stream_time, timestamp)
+            self.stream_time = max(self.stream_time, timestamp)
             self._sequence = max(self._sequence, sequence)
             if data is None:
                 held.pop(log_key, None)

@@ -37,6 +37,14 @@ class SelfJoin(Operator):
         super().init(context)
         self._fetch = context.store(self._store_name).fetch_range
 
+    def clock(self) -> list[int] | None:
+        """Stream time."""
+        return [self._stream_time]
+
+    def set_clock(self, values: list[int]) -> None:
+        """Go on at that time."""
+        (self._stream_time,) = values
+
     def process(self, key: Any, value: Any, timestamp: int, headers: Headers | None) -> None:
         """Join as the left record with earlier ones, then as the right one, with itself in its place among them."""
         if key is None or value is None:

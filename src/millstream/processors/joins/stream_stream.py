@@ -91,7 +91,8 @@ class StreamStreamJoin(Operator):
         self._outer = outer
         self._joiner = joiner
         self._shared = shared
-        if self._outer_store_name is None and not outer:
+        self._uses_clock = outer or self._outer_store_name is not None
+        if not self._uses_clock:
             self.process = self._process_inner  # type: ignore[method-assign]  # no clock, no outer store
 
     def init(self, context: TaskContext) -> None:
@@ -109,6 +110,16 @@ class StreamStreamJoin(Operator):
             self._outer_store = store
             if len(store):
                 clock.min_time = -MAX_TIMESTAMP  # restored, of unknown age: the next record looks
+
+    def clock(self) -> list[int] | None:
+        """The clock of both sides. The left side tells it: wherever there is one, that side uses it."""
+        clock = self._clock
+        return [clock.stream_time, clock.min_time, clock.next_emit] if self._left_side and self._uses_clock else None
+
+    def set_clock(self, values: list[int]) -> None:
+        """Set the clock of both sides."""
+        clock = self._clock
+        clock.stream_time, clock.min_time, clock.next_emit = values
 
     def _process_inner(self, key: Any, value: Any, timestamp: int, headers: Headers | None) -> None:
         if key is None or value is None:

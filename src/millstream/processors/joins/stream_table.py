@@ -69,6 +69,14 @@ class StreamTableJoin(Operator):
                 )
             self._buffer: GraceBuffer = context.store(self._buffer_name)
 
+    def clock(self) -> list[int] | None:
+        """The buffer's stream time: the records it holds may all be older."""
+        return None if self._buffer_name is None else [self._buffer.stream_time]
+
+    def set_clock(self, values: list[int]) -> None:
+        """Go on at that time."""
+        (self._buffer.stream_time,) = values
+
     def _join_inner(self, key: Any, value: Any, timestamp: int, headers: Headers | None) -> None:
         if key is None or value is None:
             self.drop("null join key or value")

@@ -48,6 +48,14 @@ class Suppress(Operator):
         super().init(context)
         self._buffer: SuppressBuffer = context.store(self._store_name)
 
+    def clock(self) -> list[int] | None:
+        """Stream time: the buffer holds what waits, not what went."""
+        return [self._stream_time]
+
+    def set_clock(self, values: list[int]) -> None:
+        """Go on at that time."""
+        (self._stream_time,) = values
+
     def process(self, key: Any, value: Change, timestamp: int, headers: Headers | None) -> None:
         if timestamp > self._stream_time:
             self._stream_time = timestamp

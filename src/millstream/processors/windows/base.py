@@ -54,13 +54,14 @@ class WindowedAggregate(Operator):
         """What the cache calls for each window at a flush."""
         raise NotImplementedError
 
-    def progress(self) -> int | None:
-        """Up to which close time windows have been emitted; the host keeps it, so that none is emitted again."""
-        return self._last_close
+    def clock(self) -> list[int] | None:
+        """Stream time, the close time up to which windows have been emitted, when to look for closed ones again."""
+        return [self._stream_time, NO_TIMESTAMP if self._last_close is None else self._last_close, self._next_emit]
 
-    def restore_progress(self, value: int | None) -> None:
-        """Go on from what `progress` said before a restart."""
-        self._last_close = value
+    def set_clock(self, values: list[int]) -> None:
+        """Go on from there: no window is emitted again."""
+        self._stream_time, last_close, self._next_emit = values
+        self._last_close = None if last_close == NO_TIMESTAMP else last_close
 
     def _emit_closed(self, close_time: int, headers: Headers | None) -> None:
         """Forward the windows that have closed since the last time, unless that was a moment ago."""

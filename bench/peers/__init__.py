@@ -1,0 +1,1 @@
+"""What Millstream is measured against."""

@@ -1,0 +1,7 @@
+"""`millstream`, the command."""
+
+from __future__ import annotations
+
+from millstream.cli.main import main
+
+__all__ = ["main"]

@@ -1,0 +1,52 @@
+"""The command and its sub-commands; errors are printed for people."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+
+import typer
+from rich.console import Console
+from rich.text import Text
+
+from millstream.cli.broker import broker
+from millstream.cli.describe import describe
+from millstream.cli.topics import topics
+from millstream.errors import MillstreamError
+
+app = typer.Typer(
+    name="millstream",
+    help="Kafka Streams for Python, on Spark.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+app.add_typer(broker, name="broker")
+app.add_typer(topics, name="topics")
+app.command()(describe)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the command and leave the process: 0 if all went well, 1 after an error, 2 if it was called wrongly.
+
+    Args:
+        arguments: what follows the command's name; the process' own unless given.
+    """
+    try:
+        app(arguments, prog_name="millstream")
+    except MillstreamError as error:
+        _print_error(error)
+        sys.exit(1)
+    except BrokenPipeError:  # whoever read the output, such as `head`, has enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(0)
+
+
+def _print_error(error: MillstreamError) -> None:
+    console = Console(stderr=True, highlight=False, soft_wrap=True)
+    console.print(Text.assemble(("error: ", "bold red"), error.primary))
+    for label, text in (("detail", error.detail), ("hint", error.hint)):
+        if text:
+            indented = text.replace("\n", "\n          ")
+            console.print(Text.assemble((f"  {label + ':':<8}", "dim"), indented))

@@ -1,0 +1,1 @@
+"""Kafka itself: clients, administration, the partitioner, and a broker for development."""

@@ -1,0 +1,285 @@
+"""Asking Kafka about topics, offsets and groups, and changing them."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Collection, Iterable, Mapping
+from concurrent.futures import Future
+from concurrent.futures import TimeoutError as FutureTimeout
+from datetime import timedelta
+from typing import Any, TypeVar
+
+from confluent_kafka import ConsumerGroupTopicPartitions, IsolationLevel, KafkaException, TopicPartition
+from confluent_kafka import KafkaError as ClientError
+from confluent_kafka.admin import NewTopic as ClientTopic  # type: ignore[attr-defined] # not marked as exported
+from confluent_kafka.admin import OffsetSpec  # type: ignore[attr-defined]
+
+from millstream.config import StreamsConfig, client_properties
+from millstream.kafka.clients import ErrorWatch, make_admin
+from millstream.kafka.errors import BrokerUnavailable, KafkaError, TopicMissing, translate
+from millstream.kafka.topics import NewTopic
+
+Partition = tuple[str, int]
+
+_T = TypeVar("_T")
+_EARLIEST: Any = OffsetSpec.earliest()  # type: ignore[no-untyped-call]
+_LATEST: Any = OffsetSpec.latest()  # type: ignore[no-untyped-call]
+_SLICE_SECONDS = 0.5  # how long a request waits before it looks whether the credentials were refused meanwhile
+_POLL_SECONDS = 0.1
+
+
+class Admin:
+    """An admin client with Millstream's errors. Partitions are `(topic, number)`, offsets and times are numbers.
+
+    Args:
+        config: where the brokers are and how to reach them.
+        timeout: how long a request may take.
+    """
+
+    def __init__(self, config: StreamsConfig, *, timeout: timedelta = timedelta(seconds=30)) -> None:
+        self._config = config
+        self._seconds = timeout.total_seconds()
+        self._watch = ErrorWatch()
+        self._client = make_admin(config, watch=self._watch)
+
+    # Topics
+
+    def topics(self, *, internal: bool = False) -> dict[str, int]:
+        """All topics and how many partitions they have.
+
+        Args:
+            internal: whether Kafka's own, such as `__consumer_offsets`, are among them.
+        """
+        metadata = self._metadata("list topics")
+        return {
+            name: len(topic.partitions)
+            for name, topic in sorted(metadata.topics.items())
+            if topic.error is None and (internal or not name.startswith("__"))
+        }
+
+    def partition_counts(self, topics: Iterable[str]) -> dict[str, int]:
+        """How many partitions topics have. Those that do not exist are left out."""
+        wanted = set(topics)
+        return {name: count for name, count in self.topics(internal=True).items() if name in wanted}
+
+    def require_topics(self, topics: Iterable[str]) -> dict[str, int]:
+        """How many partitions topics have. It is an error if one does not exist."""
+        wanted = list(topics)
+        counts = self.partition_counts(wanted)
+        if missing := sorted(set(wanted) - set(counts)):
+            raise self._missing(missing)
+        return counts
+
+    def matching(self, pattern: re.Pattern[str]) -> dict[str, int]:
+        """The topics whose whole name matches a pattern, and how many partitions they have."""
+        return {name: count for name, count in self.topics().items() if pattern.fullmatch(name)}
+
+    def create_topics(self, topics: Collection[NewTopic], *, replication_factor: int | None = None) -> set[str]:
+        """Create topics and wait until they can be used. One that exists with as many partitions is left as it is.
+
+        Args:
+            topics: the topics.
+            replication_factor: copies of each; the configuration's unless given.
+
+        Returns:
+            The names of those that were created.
+        """
+        if not topics:
+            return set()
+        copies = self._config.replication_factor if replication_factor is None else replication_factor
+        general = client_properties(self._config, "topic")
+        requests = [
+            ClientTopic(topic.name, topic.partitions, copies, config={**topic.defaults, **general, **topic.config})
+            for topic in topics
+        ]
+        created = set()
+        for name, future in self._client.create_topics(requests, request_timeout=self._seconds).items():
+            try:
+                self._result(future, f"create topic {name}")
+                created.add(name)
+            except KafkaError as error:
+                if _code(error) != ClientError.TOPIC_ALREADY_EXISTS:
+                    raise
+        counts = self.wait_for_topics([topic.name for topic in topics])
+        for topic in topics:
+            if topic.partitions not in (-1, counts[topic.name]):
+                raise KafkaError(
+                    f"topic {topic.name} has {counts[topic.name]} partitions",
+                    detail=f"{topic.partitions} are needed",
+                    hint="delete the topic, or change the number of partitions of what it is made from",
+                )
+        return created
+
+    def delete_topics(self, topics: Collection[str]) -> None:
+        """Delete topics and wait until they are gone."""
+        if not topics:
+            return
+        futures = self._client.delete_topics(list(topics), request_timeout=self._seconds)
+        for name, future in futures.items():
+            self._result(future, f"delete topic {name}")
+        if _until(lambda: not self.partition_counts(topics) or None, self._seconds) is None:
+            raise KafkaError(f"topics {', '.join(topics)} are still there after {self._seconds:.0f} seconds")
+
+    def wait_for_topics(self, topics: Collection[str], timeout: timedelta | None = None) -> dict[str, int]:
+        """Wait until topics exist and have leaders.
+
+        Args:
+            topics: their names.
+            timeout: how long; as long as a request may take unless given.
+
+        Returns:
+            How many partitions they have.
+        """
+
+        def there() -> dict[str, int] | None:
+            metadata = self._metadata("look for topics").topics
+            found = {}
+            for name in topics:
+                topic = metadata.get(name)
+                if topic is None or topic.error is not None or any(p.leader < 0 for p in topic.partitions.values()):
+                    return None
+                found[name] = len(topic.partitions)
+            return found
+
+        seconds = self._seconds if timeout is None else timeout.total_seconds()
+        counts = _until(there, seconds)
+        if counts is not None:
+            return counts
+        self.require_topics(topics)
+        raise BrokerUnavailable(f"no leaders for topics {', '.join(topics)} after {seconds:.0f} seconds")
+
+    def wait_until_available(self, timeout: timedelta | None = None) -> None:
+        """Wait until a broker answers.
+
+        Args:
+            timeout: how long; as long as a request may take unless given.
+        """
+        self._metadata("reach Kafka", None if timeout is None else timeout.total_seconds())
+
+    # Offsets
+
+    def begin_offsets(self, partitions: Iterable[Partition]) -> dict[Partition, int]:
+        """The first offset of each partition."""
+        return self._offsets(dict.fromkeys(partitions, _EARLIEST))
+
+    def end_offsets(self, partitions: Iterable[Partition], *, committed: bool | None = None) -> dict[Partition, int]:
+        """The offset after the last record of each partition.
+
+        Args:
+            partitions: the partitions.
+            committed: stop at the first transaction that is still open, as a consumer of committed records does; what
+                the processing guarantee says unless given.
+        """
+        return self._offsets(dict.fromkeys(partitions, _LATEST), committed)
+
+    def offsets_for_times(
+        self, times: Mapping[Partition, int], *, committed: bool | None = None
+    ) -> dict[Partition, int | None]:
+        """The offset of the first record at or after a time, in milliseconds; None if there is no such record."""
+        specs = {partition: OffsetSpec.for_timestamp(time_ms) for partition, time_ms in times.items()}
+        return {partition: None if at < 0 else at for partition, at in self._offsets(specs, committed).items()}
+
+    def _offsets(self, specs: Mapping[Partition, OffsetSpec], committed: bool | None = None) -> dict[Partition, int]:
+        if not specs:
+            return {}
+        if committed is None:
+            committed = self._config.exactly_once
+        level = IsolationLevel.READ_COMMITTED if committed else IsolationLevel.READ_UNCOMMITTED
+        request = {TopicPartition(topic, number): spec for (topic, number), spec in specs.items()}
+        futures = self._client.list_offsets(request, isolation_level=level, request_timeout=self._seconds)
+        return {
+            (at.topic, at.partition): self._result(future, f"get offsets of {at.topic}-{at.partition}").offset
+            for at, future in futures.items()
+        }
+
+    # Groups
+
+    def committed_offsets(self, group: str | None = None) -> dict[Partition, int]:
+        """The positions that a consumer group committed.
+
+        Args:
+            group: the group; the application's unless given.
+        """
+        group = group or self._config.application_id
+        request = [ConsumerGroupTopicPartitions(group)]
+        future = self._client.list_consumer_group_offsets(request, request_timeout=self._seconds)[group]
+        found = self._result(future, f"get offsets of group {group}").topic_partitions or []
+        return {(at.topic, at.partition): at.offset for at in found if at.error is None and at.offset >= 0}
+
+    def commit_offsets(self, offsets: Mapping[Partition, int], group: str | None = None) -> None:
+        """Set the positions of a consumer group that has no members.
+
+        Args:
+            offsets: the positions, each that of the next record to read.
+            group: the group; the application's unless given.
+        """
+        if not offsets:
+            return
+        group = group or self._config.application_id
+        positions = [TopicPartition(topic, number, at) for (topic, number), at in offsets.items()]
+        request = [ConsumerGroupTopicPartitions(group, positions)]
+        future = self._client.alter_consumer_group_offsets(request, request_timeout=self._seconds)[group]
+        doing = f"commit offsets of group {group}"
+        for at in self._result(future, doing).topic_partitions or []:
+            if at.error is not None:
+                raise translate(at.error, doing, self._config.bootstrap_servers)
+
+    # Waiting
+
+    def _metadata(self, doing: str, seconds: float | None = None) -> Any:
+        deadline = time.monotonic() + (self._seconds if seconds is None else seconds)
+        while True:
+            left = deadline - time.monotonic()
+            try:
+                return self._client.list_topics(timeout=max(0.01, min(left, _SLICE_SECONDS)))
+            except KafkaException as error:
+                self._raise_if_refused(doing)
+                failed = translate(error, doing, self._config.bootstrap_servers)
+                if not isinstance(failed, BrokerUnavailable) or left <= _SLICE_SECONDS:
+                    raise self._with_reason(failed) from error
+
+    def _result(self, future: Future[_T], doing: str) -> _T:
+        deadline = time.monotonic() + self._seconds + _SLICE_SECONDS  # the client's own timeout comes first
+        while True:
+            try:
+                return future.result(timeout=_SLICE_SECONDS)
+            except FutureTimeout:
+                self._raise_if_refused(doing)
+                if time.monotonic() > deadline:
+                    raise BrokerUnavailable(f"cannot {doing}: no answer after {self._seconds:.0f} seconds") from None
+            except KafkaException as error:
+                self._raise_if_refused(doing)
+                raise self._with_reason(translate(error, doing, self._config.bootstrap_servers)) from error
+
+    def _raise_if_refused(self, doing: str) -> None:
+        """A client that is refused tries again and again, so that its requests seem to time out."""
+        self._client.poll(0)  # calls the watch
+        if self._watch.refused is not None:
+            refused, self._watch.refused = self._watch.refused, None
+            raise translate(refused, doing, self._config.bootstrap_servers)
+
+    def _missing(self, topics: Iterable[str]) -> TopicMissing:
+        return TopicMissing(
+            f"missing topics {', '.join(topics)}",
+            detail=f"bootstrap servers {self._config.bootstrap_servers}",
+            hint="create them, for example with `millstream topics create`",
+        )
+
+    def _with_reason(self, error: KafkaError) -> KafkaError:
+        if isinstance(error, BrokerUnavailable) and self._watch.last is not None:
+            error.detail = f"{error.detail}; {self._watch.last.str()}"
+        return error
+
+
+def _until(found: Callable[[], _T | None], seconds: float) -> _T | None:
+    """Ask until there is an answer; None if there was none in time."""
+    deadline = time.monotonic() + seconds
+    while (result := found()) is None and time.monotonic() < deadline:
+        time.sleep(_POLL_SECONDS)
+    return result
+
+
+def _code(error: KafkaError) -> int | None:
+    cause = error.__cause__
+    return cause.args[0].code() if isinstance(cause, KafkaException) else None

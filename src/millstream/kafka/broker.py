@@ -1,0 +1,339 @@
+"""A real Apache Kafka for development: one process that is broker and controller, on 127.0.0.1."""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+import uuid
+from base64 import urlsafe_b64encode
+from collections.abc import Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from confluent_kafka import KafkaException
+from confluent_kafka.admin import AdminClient
+
+from millstream.kafka.errors import DevBrokerError
+from millstream.kafka.jars import kafka_jars
+from millstream.kafka.java import find_java
+
+HOST = "127.0.0.1"
+
+_START_SECONDS = 60.0
+_STOP_SECONDS = 20.0
+_POLL_SECONDS = 0.05
+# Below the ports that systems hand out for outgoing connections. From among those, a client that keeps trying to reach
+# a broker that is down can be given the broker's own port, and the broker could not come back to it.
+_PORTS = range(20_000, 32_000)
+_PORT_TRIES = 5
+
+_PROPERTIES = {
+    "process.roles": "broker,controller",
+    "node.id": "1",
+    "controller.listener.names": "CONTROLLER",
+    "inter.broker.listener.name": "PLAINTEXT",
+    "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT",
+    "auto.create.topics.enable": "false",
+    "group.initial.rebalance.delay.ms": "0",
+    # A broker alone can hold one copy.
+    "offsets.topic.replication.factor": "1",
+    "transaction.state.log.replication.factor": "1",
+    "transaction.state.log.min.isr": "1",
+    "share.coordinator.state.topic.replication.factor": "1",
+    "share.coordinator.state.topic.min.isr": "1",
+    # Fewer partitions are made in less time.
+    "offsets.topic.num.partitions": "4",
+    "transaction.state.log.num.partitions": "4",
+    # People try things with old timestamps; records must not vanish because of that.
+    "log.retention.ms": "-1",
+    "log.cleaner.dedupe.buffer.size": str(16 * 1024 * 1024),
+    # After a kill the controller must see soon that the old process is gone.
+    "broker.session.timeout.ms": "2000",
+    "broker.heartbeat.interval.ms": "500",
+}
+
+# Kills the broker when the pipe closes, that is when its owner is gone, in whatever way. A kept directory deserves a
+# proper shutdown; a temporary one is removed.
+_GUARD = """\
+read -r _
+if [ -n "$2" ]; then kill -9 "$1"; rm -rf -- "$2"; exit; fi
+kill "$1"; n=0
+while kill -0 "$1" && [ $n -lt 200 ]; do sleep 0.1; n=$((n + 1)); done
+kill -9 "$1"
+"""
+
+
+class DevBroker:
+    """An Apache Kafka of one's own: a child process that ends with its owner.
+
+    The jars are fetched when they are needed for the first time. As a context manager it starts and stops:
+
+        with DevBroker() as broker:
+            client = AdminClient({"bootstrap.servers": broker.bootstrap_servers})
+
+    Args:
+        directory: where it keeps its data and its log, `broker.log`; they are there again next time. None is a
+            temporary directory that is removed by `stop`.
+        properties: broker properties to add or to replace.
+        port: the port for clients; a free one unless given.
+        detached: let it live on when this process ends.
+        users: names and passwords. With some, it has one more listener that asks for them, for trying out credentials:
+            `secure_bootstrap_servers` (security.protocol sasl_plaintext, sasl.mechanism PLAIN).
+    """
+
+    def __init__(
+        self,
+        directory: Path | None = None,
+        properties: Mapping[str, str] | None = None,
+        *,
+        port: int | None = None,
+        detached: bool = False,
+        users: Mapping[str, str] | None = None,
+    ) -> None:
+        self._given_directory = directory
+        self._directory = directory
+        self._properties = dict(properties or {})
+        self._given_port = port
+        self._ports: tuple[int, int, int] | None = None
+        self._detached = detached
+        self._users = dict(users or {})
+        self._process: subprocess.Popen[bytes] | None = None
+        self._guard: subprocess.Popen[bytes] | None = None
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    @property
+    def bootstrap_servers(self) -> str:
+        """The address for clients, `127.0.0.1:<port>`."""
+        return f"{HOST}:{self.port}"
+
+    @property
+    def port(self) -> int:
+        """The port for clients."""
+        if self._ports is None:
+            raise DevBrokerError("the broker was not started", hint="call start() first")
+        return self._ports[0]
+
+    @property
+    def secure_bootstrap_servers(self) -> str:
+        """The address for clients with credentials."""
+        if self._ports is None or not self._users:
+            raise DevBrokerError("the broker has no secure listener", hint="give it users, and call start() first")
+        return f"{HOST}:{self._ports[2]}"
+
+    @property
+    def pid(self) -> int:
+        """The id of the broker's process."""
+        if self._process is None:
+            raise DevBrokerError("the broker is not running", hint="call start() first")
+        return self._process.pid
+
+    @property
+    def directory(self) -> Path:
+        """Where it keeps its data and its log."""
+        if self._directory is None:
+            raise DevBrokerError("the broker was not started", hint="call start() first")
+        return self._directory
+
+    @property
+    def running(self) -> bool:
+        """Whether its process lives."""
+        return self._process is not None and self._process.poll() is None
+
+    def start(self) -> None:
+        """Start it and wait until it answers. A broker that runs is left as it is."""
+        if self.running:
+            return
+        java = find_java()
+        classpath = os.pathsep.join(str(jar) for jar in kafka_jars())
+        if self._directory is None:
+            self._directory = Path(tempfile.mkdtemp(prefix="millstream-broker-"))
+        self._directory.mkdir(parents=True, exist_ok=True)
+        try:
+            self._start(java, classpath)
+        except BaseException:
+            self.stop()
+            raise
+
+    def stop(self) -> None:
+        """Stop it properly, and remove its directory if that is a temporary one."""
+        self._end(signal.SIGTERM)
+        if self._given_directory is None and self._directory is not None:
+            shutil.rmtree(self._directory, ignore_errors=True)
+            self._directory = None
+
+    def kill(self) -> None:
+        """End it at once (SIGKILL). Its data stays, for `restart`."""
+        self._end(signal.SIGKILL)
+
+    def restart(self) -> None:
+        """Start it again, on the same ports and data; stop it first if it runs."""
+        if self._ports is None or self._directory is None:
+            raise DevBrokerError("the broker was not started", hint="call start() first")
+        self._end(signal.SIGTERM)
+        self.start()
+
+    def _start(self, java: str, classpath: str) -> None:
+        chosen = self._ports is None
+        for attempt in range(1, _PORT_TRIES + 1):
+            if self._ports is None:
+                if self._given_port is not None and not _is_free(self._given_port):
+                    raise DevBrokerError(f"port {self._given_port} is in use", hint="choose another one")
+                self._ports = (self._given_port or _free_port(), _free_port(), _free_port())
+            self._launch(java, classpath)
+            try:
+                self._wait()
+                break
+            except DevBrokerError as error:
+                taken = "Address already in use" in (error.detail or "")
+                if not taken or not chosen or self._given_port is not None or attempt == _PORT_TRIES:
+                    raise
+                self._end(signal.SIGKILL)  # someone was faster; take other ports
+                self._ports = None
+
+    def _launch(self, java: str, classpath: str) -> None:
+        assert self._directory is not None  # noqa: S101 - set by start
+        settings = self._write_settings()
+        data = self._directory / "data"
+        log = self._directory / "broker.log"
+        # -cp by environment: the command line stays readable in `ps`.
+        environment = {**os.environ, "CLASSPATH": classpath}
+        options = ["-Xmx512m", "-XX:+UseG1GC", "-XX:MaxGCPauseMillis=20", "-Djava.awt.headless=true"]
+        options += ["-Dorg.slf4j.simpleLogger.defaultLogLevel=warn", "-Dorg.slf4j.simpleLogger.showDateTime=true"]
+        with log.open("ab") as output:
+            if not (data / "meta.properties").exists():
+                cluster = urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=").replace("-", "_")
+                command = [java, *options, "kafka.tools.StorageTool", "format", "-t", cluster, "-c", str(settings)]
+                formatted = subprocess.run(  # noqa: S603 - java was found and the rest is ours
+                    command, stdin=subprocess.DEVNULL, stdout=output, stderr=output, env=environment, check=False
+                )
+                if formatted.returncode != 0:
+                    raise DevBrokerError(
+                        f"the broker's directory {data} cannot be set up", detail=_tail(log), hint="see its properties"
+                    )
+            self._process = subprocess.Popen(  # noqa: S603 - as above
+                [java, *options, "kafka.Kafka", str(settings)],
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                env=environment,
+                cwd=self._directory,
+                start_new_session=True,  # Ctrl-C is for its owner, who stops it when he is done with it
+            )
+        if not self._detached:
+            temporary = str(self._directory) if self._given_directory is None else ""
+            self._guard = subprocess.Popen(  # noqa: S603 - the arguments are ours
+                ["/bin/sh", "-c", _GUARD, "millstream-guard", str(self._process.pid), temporary],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                start_new_session=True,
+            )
+
+    def _write_settings(self) -> Path:
+        assert self._ports is not None  # noqa: S101 - set by the caller
+        assert self._directory is not None  # noqa: S101
+        client, controller, secure = self._ports
+        advertised = f"PLAINTEXT://{HOST}:{client}"
+        settings = dict(_PROPERTIES)
+        if self._users:
+            advertised += f",SECURE://{HOST}:{secure}"
+            settings["listener.security.protocol.map"] += ",SECURE:SASL_PLAINTEXT"
+            users = " ".join(f'user_{name}="{password}"' for name, password in self._users.items())
+            login = f"org.apache.kafka.common.security.plain.PlainLoginModule required {users};"
+            settings |= {"sasl.enabled.mechanisms": "PLAIN", "listener.name.secure.plain.sasl.jaas.config": login}
+        settings |= {
+            "listeners": f"{advertised},CONTROLLER://{HOST}:{controller}",
+            "advertised.listeners": advertised,
+            "controller.quorum.voters": f"1@{HOST}:{controller}",
+            "log.dirs": str(self._directory / "data"),
+            **self._properties,
+        }
+        path = self._directory / "server.properties"
+        path.write_text("".join(f"{name}={value}\n" for name, value in settings.items()), encoding="utf-8")
+        return path
+
+    def _wait(self) -> None:
+        """Wait until the broker answers."""
+        assert self._process is not None  # noqa: S101 - set by the caller
+        log = self.directory / "broker.log"
+        deadline = time.monotonic() + _START_SECONDS
+        while not _answers(self.bootstrap_servers):
+            if self._process.poll() is not None:
+                raise DevBrokerError(
+                    f"the broker ended with exit code {self._process.returncode}",
+                    detail=_tail(log),
+                    hint="see its log above for the reason",
+                )
+            if time.monotonic() > deadline:
+                raise DevBrokerError(
+                    f"the broker does not answer after {_START_SECONDS:.0f} seconds", detail=_tail(log)
+                )
+            time.sleep(_POLL_SECONDS)
+
+    def _end(self, by: signal.Signals) -> None:
+        process, self._process = self._process, None
+        if process is not None:
+            process.send_signal(by)
+            try:
+                process.wait(_STOP_SECONDS)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+        guard, self._guard = self._guard, None
+        if guard is not None:  # not before: should the owner die meanwhile, the broker must still end
+            guard.kill()
+            if guard.stdin is not None:
+                guard.stdin.close()
+            guard.wait()
+
+
+def _answers(bootstrap_servers: str) -> bool:
+    host, port = bootstrap_servers.split(":")
+    try:
+        socket.create_connection((host, int(port)), timeout=1).close()  # librdkafka would wait before it tries again
+    except OSError:
+        return False
+    client = AdminClient({"bootstrap.servers": bootstrap_servers, "log_level": 0})
+    try:
+        return bool(client.list_topics(timeout=5).brokers)
+    except KafkaException:
+        return False
+
+
+def _free_port() -> int:
+    while True:
+        port = random.choice(_PORTS)  # noqa: S311 - any will do
+        if _is_free(port):
+            return port
+
+
+def _is_free(port: int) -> bool:
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # as the broker does
+        try:
+            probe.bind((HOST, port))
+        except OSError:
+            return False
+    return True
+
+
+def _tail(log: Path, lines: int = 25) -> str:
+    try:
+        return "\n".join(log.read_text(encoding="utf-8", errors="replace").splitlines()[-lines:])
+    except OSError:
+        return "there is no log"

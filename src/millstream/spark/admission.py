@@ -1,0 +1,132 @@
+"""How much a batch takes: what is there, within bounds that keep batches near the wanted time."""
+
+from __future__ import annotations
+
+import time
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+from millstream.kafka.admin import Admin
+from millstream.spark.program import Program
+
+Offsets = dict[str, Any]
+
+_FIRST_RECORDS = 20_000
+_SLEEP_SECONDS = 0.01
+
+
+class Admission:
+    """Chooses the end of each batch. Lives in the driver's reader.
+
+    Args:
+        program: the application.
+        admin: asks the broker what is there.
+        due_file: holds the time at which the next wall-clock punctuation is due, if one is.
+    """
+
+    def __init__(self, program: Program, admin: Admin, due_file: Path) -> None:
+        self._program = program
+        self._admin = admin
+        self._config = program.config
+        plan = program.plan
+        self._partitions = [
+            (topic, partition)
+            for topic in sorted({topic for part in plan.parts.values() for topic in part.topics} - set(plan.internal))
+            for partition in range(plan.external[topic])
+        ]
+        self._global_partitions = [
+            (store.topic, partition)
+            for store in program.topology.global_stores.values()
+            for partition in range(plan.external[store.topic])
+        ]
+        self._target_seconds = program.config.target_batch_time / timedelta(seconds=1)
+        self._limit = float(min(_FIRST_RECORDS * program.lanes, program.config.max_batch_records))
+        self._begun: float | None = None
+        self._taken = 0
+        self._last_poll = 0.0
+        self._stop_at: dict[tuple[str, int], int] | None = None
+        self._due_file = due_file
+
+    def beginning(self) -> Offsets:
+        """Where the application starts: at the group's committed offsets, or as its sources' reset policies say."""
+        committed = self._admin.committed_offsets()
+        begin = self._admin.begin_offsets(self._partitions)
+        end = self._admin.end_offsets(self._partitions)
+        topics: dict[str, dict[str, int]] = {}
+        for place in self._partitions:
+            offset = committed.get(place)
+            if offset is None or offset < begin[place]:
+                offset = self._program.start_of(place, begin[place], end[place], self._admin)
+            topics.setdefault(place[0], {})[str(place[1])] = offset
+        return {"batch": 0, "now": 0, "topics": topics, "globals": {}}
+
+    def stop_at_what_is_there(self) -> None:
+        """Take nothing that comes later than now."""
+        self._stop_at = self._admin.end_offsets(self._partitions)
+
+    def next(self, start: Offsets) -> Offsets:
+        """The end of the next batch; the start itself if there is nothing to do."""
+        now = time.time()
+        self._adapt(now)
+        ends = self._admin.end_offsets(self._partitions)
+        if self._stop_at is not None:
+            ends = {place: min(end, self._stop_at[place]) for place, end in ends.items()}
+        starts = {place: start["topics"].get(place[0], {}).get(str(place[1]), 0) for place in self._partitions}
+        waiting = {place: max(0, ends[place] - starts[place]) for place in self._partitions}
+        total = sum(waiting.values())
+        if total == 0 and not self._punctuation_due(start, int(now * 1000)):
+            self._begun = None
+            time.sleep(_SLEEP_SECONDS)
+            return start
+        share = min(1.0, self._limit / total) if total else 1.0
+        topics: dict[str, dict[str, int]] = {}
+        self._taken = 0
+        for place in self._partitions:
+            take = min(waiting[place], int(waiting[place] * share) + 1)
+            self._taken += take
+            topics.setdefault(place[0], {})[str(place[1])] = starts[place] + take
+        self._begun = time.time()
+        return {
+            "batch": start["batch"] + 1,
+            "now": int(now * 1000),
+            "topics": topics,
+            "globals": self._global_ends(),
+        }
+
+    def committed(self, end: Offsets) -> None:
+        """A batch is done: tell Kafka, so that every lag tool shows it."""
+        offsets = {
+            (topic, int(partition)): offset
+            for topic, partitions in end["topics"].items()
+            for partition, offset in partitions.items()
+        }
+        self._admin.commit_offsets(offsets)
+
+    def _adapt(self, now: float) -> None:
+        """Take more next time if the last batch was quick, less if it was slow."""
+        if self._begun is None or self._taken == 0:
+            return
+        seconds = max(now - self._begun, 0.001)
+        wanted = self._taken / seconds * self._target_seconds
+        if self._taken >= self._limit * 0.5 or wanted < self._limit:
+            self._limit = min(max(wanted, self._limit / 2, 1_000.0), self._limit * 3, self._config.max_batch_records)
+
+    def _punctuation_due(self, start: Offsets, now: int) -> bool:
+        """Whether a batch is worth while without any record: for punctuation, and once to set it up."""
+        if self._stop_at is not None:
+            return False
+        if start["batch"] == 0:
+            return self._program.has_user_code
+        try:
+            return int(self._due_file.read_text()) <= now
+        except (FileNotFoundError, ValueError):
+            return False
+
+    def _global_ends(self) -> dict[str, dict[str, int]]:
+        if not self._global_partitions:
+            return {}
+        ends: dict[str, dict[str, int]] = {}
+        for (topic, partition), offset in self._admin.end_offsets(self._global_partitions).items():
+            ends.setdefault(topic, {})[str(partition)] = offset
+        return ends

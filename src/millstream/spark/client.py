@@ -1,0 +1,278 @@
+"""`KafkaStreams`: an application from start to close."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import shutil
+import signal
+import threading
+import time
+import uuid
+from collections.abc import Callable
+from datetime import timedelta
+from enum import Enum
+from types import FrameType, TracebackType
+from typing import Any, Self
+
+from pyspark.sql import SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
+
+from millstream.config import StreamsConfig
+from millstream.errors import MillstreamError, StreamsError
+from millstream.kafka.embedded import with_broker
+from millstream.spark.failures import of_spark
+from millstream.spark.launch import Launched, launch
+from millstream.spark.session import spark_session
+from millstream.spark.statistics import Statistics
+from millstream.topology.topology import Topology
+
+log = logging.getLogger("millstream.client")
+
+
+class State(Enum):
+    """Where in its life an application is."""
+
+    CREATED = "created"
+    REBALANCING = "rebalancing"
+    RUNNING = "running"
+    PENDING_SHUTDOWN = "pending shutdown"
+    NOT_RUNNING = "not running"
+    PENDING_ERROR = "pending error"
+    ERROR = "error"
+
+
+_AFTER = {
+    State.CREATED: {State.REBALANCING, State.PENDING_SHUTDOWN, State.PENDING_ERROR},
+    State.REBALANCING: {State.RUNNING, State.PENDING_SHUTDOWN, State.PENDING_ERROR},
+    State.RUNNING: {State.REBALANCING, State.PENDING_SHUTDOWN, State.PENDING_ERROR},
+    State.PENDING_SHUTDOWN: {State.NOT_RUNNING},
+    State.PENDING_ERROR: {State.ERROR, State.REBALANCING},
+    State.ERROR: {State.PENDING_SHUTDOWN},
+    State.NOT_RUNNING: set(),
+}
+
+
+class UncaughtAction(Enum):
+    """What an uncaught-exception handler decides."""
+
+    #: Start the query again where the last good batch ended.
+    REPLACE_THREAD = "replace thread"
+    SHUTDOWN_CLIENT = "shutdown client"
+
+
+StateListener = Callable[[State, State], object]
+UncaughtExceptionHandler = Callable[[MillstreamError], UncaughtAction]
+
+_POLL_SECONDS = 0.05
+
+
+class KafkaStreams:
+    """Runs a topology on Spark.
+
+        streams = KafkaStreams(builder.build(), StreamsConfig(application_id="orders", bootstrap_servers="broker:9092"))
+        with streams:
+            streams.wait()
+
+    Args:
+        topology: what to run.
+        config: how and where.
+        spark: an existing session; by default one is made, or the process's own is taken.
+    """
+
+    def __init__(self, topology: Topology, config: StreamsConfig, spark: SparkSession | None = None) -> None:
+        self._topology = topology
+        self._config = config
+        self._spark = spark
+        self._state = State.CREATED
+        self._lock = threading.RLock()
+        self._changed = threading.Condition(self._lock)
+        self._listeners: list[StateListener] = []
+        self._handler: UncaughtExceptionHandler = lambda error: UncaughtAction.SHUTDOWN_CLIENT
+        self._launched: Launched | None = None
+        self._query: StreamingQuery | None = None
+        self._failure: MillstreamError | None = None
+        self._watcher: threading.Thread | None = None
+        self._once = False
+        #: What the batches so far reported.
+        self.statistics = Statistics()
+
+    # --- before start
+
+    def add_state_listener(self, listener: StateListener) -> None:
+        """Have `listener(new, old)` called at every change of state."""
+        self._listeners.append(listener)
+
+    def set_uncaught_exception_handler(self, handler: UncaughtExceptionHandler) -> None:
+        """Decide what happens when a batch fails for good; by default the application stops."""
+        self._handler = handler
+
+    # --- life
+
+    @property
+    def state(self) -> State:
+        """Where it is in its life."""
+        return self._state
+
+    def start(self, *, once: bool = False) -> None:
+        """Start; `once` processes what is there and stops.
+
+        Raises:
+            MillstreamError: the broker, a topic or the checkpoint does not allow it.
+        """
+        with self._lock:
+            if self._state is not State.CREATED:
+                raise StreamsError(f"the application was started before; it is {self._state.value}")
+            self._move(State.REBALANCING)
+        self._once = once
+        try:
+            config = with_broker(self._config)
+            session = self._spark or spark_session(config)
+            self._launched = launch(self._topology, config, session, uuid.uuid4().hex)
+            self._begin()
+        except BaseException:
+            self._move(State.PENDING_ERROR)
+            self._clean()
+            self._move(State.ERROR)
+            raise
+        self._watcher = threading.Thread(target=self._watch, name="millstream-watcher", daemon=True)
+        self._watcher.start()
+
+    def wait(self, timeout: timedelta | None = None) -> bool:
+        """Until it is stopped, interrupted or failed; False if the timeout comes first.
+
+        Raises:
+            MillstreamError: it failed.
+        """
+        deadline = None if timeout is None else time.monotonic() + timeout.total_seconds()
+        with self._changed:
+            while self._state not in (State.NOT_RUNNING, State.ERROR):
+                left = 0.5 if deadline is None else min(0.5, deadline - time.monotonic())
+                if left <= 0:
+                    return False
+                self._changed.wait(left)
+        if self._failure is not None:
+            raise self._failure
+        return True
+
+    def pause(self) -> None:
+        """Take no new records; the running batch is finished."""
+        if self._launched is not None:
+            self._launched.control.touch()
+
+    def resume(self) -> None:
+        """Go on after a pause."""
+        if self._launched is not None:
+            self._launched.control.unlink(missing_ok=True)
+
+    @property
+    def is_paused(self) -> bool:
+        """Whether it is paused."""
+        return self._launched is not None and self._launched.control.exists()
+
+    def close(self) -> None:
+        """Finish the running batch and stop. Safe to call again."""
+        with self._lock:
+            if self._state in (State.NOT_RUNNING, State.PENDING_SHUTDOWN):
+                return
+            failed = self._state in (State.ERROR, State.PENDING_ERROR)
+            if self._state is State.CREATED or failed:
+                if not failed:
+                    self._move(State.PENDING_SHUTDOWN)
+                    self._move(State.NOT_RUNNING)
+                return
+            self._move(State.PENDING_SHUTDOWN)
+        self.pause()
+        query = self._query
+        if query is not None:
+            deadline = time.monotonic() + 60
+            while query.isActive and self._launched is not None and self._launched.busy and time.monotonic() < deadline:
+                time.sleep(_POLL_SECONDS)
+            with contextlib.suppress(Exception):
+                query.stop()
+        self._clean()
+        self._move(State.NOT_RUNNING)
+
+    def __enter__(self) -> Self:
+        self.start()
+        self._old_handler = _on_terminate(self)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._old_handler is not None:
+            signal.signal(signal.SIGTERM, self._old_handler)
+        self.close()
+
+    # --- looking
+
+    def metrics(self) -> dict[str, float]:
+        """Numbers of the whole application, by Kafka Streams' names where there are such."""
+        return self.statistics.totals()
+
+    def tasks(self) -> dict[str, dict[str, Any]]:
+        """What each task last reported: records, dropped ones, stream time, state."""
+        return self.statistics.tasks()
+
+    # --- inside
+
+    def _begin(self) -> None:
+        if self._launched is None:
+            raise AssertionError("not launched")
+        self._query = self._launched.start_query(self.statistics, once=self._once)
+        self._move(State.RUNNING)
+
+    def _watch(self) -> None:
+        """Wait for the end of the query, and decide what that means."""
+        while True:
+            query = self._query
+            if query is None:
+                return
+            while query.isActive:
+                time.sleep(_POLL_SECONDS)
+            with self._lock:
+                if self._state is State.PENDING_SHUTDOWN or self._state is State.NOT_RUNNING:
+                    return
+            exception = query.exception()
+            if exception is None:  # it was to stop by itself, or Spark was stopped
+                self._move(State.PENDING_SHUTDOWN)
+                self._clean()
+                self._move(State.NOT_RUNNING)
+                return
+            error = of_spark(str(exception))
+            log.error("the application failed: %s", error)
+            self._move(State.PENDING_ERROR)
+            if self._handler(error) is UncaughtAction.REPLACE_THREAD:
+                self._move(State.REBALANCING)
+                self._begin()
+                continue
+            self._failure = error
+            self._clean()
+            self._move(State.ERROR)
+            return
+
+    def _clean(self) -> None:
+        if self._launched is not None:
+            shutil.rmtree(self._launched.directory, ignore_errors=True)
+
+    def _move(self, new: State) -> None:
+        with self._changed:
+            old = self._state
+            if new is old or new not in _AFTER[old]:
+                return
+            self._state = new
+            self._changed.notify_all()
+        for listener in self._listeners:
+            listener(new, old)
+
+
+def _on_terminate(streams: KafkaStreams) -> Any:
+    """Close on SIGTERM, as on the end of a `with` block; only the main thread can ask for signals."""
+    if threading.current_thread() is not threading.main_thread():
+        return None
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        threading.Thread(target=streams.close, name="millstream-close").start()
+
+    return signal.signal(signal.SIGTERM, stop)

@@ -1,0 +1,138 @@
+"""Getting an application ready to run, and starting its query."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import threading
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from pyspark import cloudpickle
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
+
+from millstream.config import StreamsConfig
+from millstream.errors import StreamsError
+from millstream.kafka.admin import Admin
+from millstream.kafka.clients import make_producer
+from millstream.kafka.topics import NewTopic
+from millstream.spark import lane_client
+from millstream.spark.checkpoint import Checkpoint, checkpoint_location, run_name
+from millstream.spark.frames import unpack
+from millstream.spark.outputs import transactional_id
+from millstream.spark.plan import Plan
+from millstream.spark.program import Program
+from millstream.spark.session import lanes_of
+from millstream.spark.source import FORMAT, SCHEMA, MillstreamSource
+from millstream.spark.statistics import Statistics
+from millstream.spark.waves import lane_keys, wave_function
+from millstream.topology.nodes import SourceNode
+from millstream.topology.topology import Topology
+
+log = logging.getLogger("millstream.client")
+
+
+@dataclass
+class Launched:
+    """An application that is ready: what it is, and where its run keeps its small files."""
+
+    program: Program
+    session: SparkSession
+    directory: Path
+    control: Path
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+    _running: int = 0
+
+    @property
+    def busy(self) -> bool:
+        """Whether a batch is being processed."""
+        return self._running > 0
+
+    def start_query(self, statistics: Statistics, *, once: bool) -> StreamingQuery:
+        """Start the streaming query."""
+        program = self.program
+        pickled = (self.directory / "program").read_bytes()
+        keys = lane_keys(program.lanes)
+        self.session.dataSource.register(MillstreamSource)
+        frame = (
+            self.session.readStream.format(FORMAT)
+            .option("program", str(self.directory / "program"))
+            .option("control", str(self.control))
+            .option("keys", json.dumps(keys))
+            .load()
+        )
+        for wave in range(1, program.plan.waves):
+            function = wave_function(wave, program.run_id, program.driver, pickled, keys)
+            frame = frame.repartition(program.lanes, "lane").mapInArrow(function, SCHEMA)
+        due = self.control.with_suffix(".due")
+
+        def finish(batch: DataFrame, batch_id: int) -> None:
+            self._running += 1
+            try:
+                reports = [unpack(bytes(row.parcel)) for row in batch.collect()]
+            finally:
+                self._running -= 1
+            statistics.add([report.statistics for report in reports if report.wave == -1])
+            next_due = statistics.next_due()
+            if next_due is None:
+                due.unlink(missing_ok=True)
+            else:
+                due.write_text(str(next_due))
+
+        writer = (
+            frame.writeStream.queryName(f"{program.config.application_id}-{program.run_id}")
+            .option("checkpointLocation", f"{program.checkpoint}/spark")
+            .foreachBatch(finish)
+        )
+        writer = writer.trigger(availableNow=True) if once else writer.trigger(processingTime="0 seconds")
+        return writer.start()
+
+
+def launch(topology: Topology, config: StreamsConfig, session: SparkSession, unique: str) -> Launched:
+    """Check and prepare everything that is outside of the query: topics, checkpoint, other copies of the application.
+
+    Raises:
+        MillstreamError: something is missing or does not fit.
+    """
+    admin = Admin(config)
+    admin.wait_until_available()
+    external = _external_topics(topology, admin)
+    plan = Plan(topology, external)
+    lanes = min(lanes_of(session), max(1, len(plan.slots)))
+    checkpoint = checkpoint_location(config)
+    remembered = Checkpoint(checkpoint).open(config.application_id, topology, plan, lanes)
+    run_id = run_name(config.application_id, unique)
+    program = Program(run_id, topology, plan, config, lanes, checkpoint, os.getpid())
+    if config.exactly_once:
+        partitions = max(1, len(plan.slots) * plan.waves)
+        admin.create_topics([NewTopic(program.progress_topic, partitions)])
+        _shut_out(config, range(lanes, remembered.lanes))
+    directory = lane_client.directory(run_id)
+    (directory / "program").write_bytes(cloudpickle.dumps(program))  # type: ignore[no-untyped-call]
+    return Launched(program, session, directory, directory / "pause")
+
+
+def _external_topics(topology: Topology, admin: Admin) -> dict[str, int]:
+    """The partitions of all topics on the broker that the topology reads or writes by name."""
+    known = admin.topics()
+    wanted: dict[str, str] = {}
+    for node in topology.nodes.values():
+        if isinstance(node, SourceNode):
+            wanted.update({topic: node.name for topic in node.topics if topic not in topology.internal_topics})
+    missing = {topic: node for topic, node in wanted.items() if topic not in known}
+    if missing:
+        listed = ", ".join(f"'{topic}' (read by '{node}')" for topic, node in sorted(missing.items()))
+        raise StreamsError(
+            "source topics are missing",
+            detail=listed,
+            hint="create them, for instance with: millstream topics create NAME --partitions 4",
+        )
+    return known
+
+
+def _shut_out(config: StreamsConfig, lanes: range) -> None:
+    """End what lanes of an earlier, wider run may still have under way."""
+    for lane in lanes:
+        make_producer(config, transactional_id(config.application_id, lane)).init_transactions(60)

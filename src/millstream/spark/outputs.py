@@ -1,0 +1,131 @@
+"""A lane's producer: outputs of a wave, all or nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from confluent_kafka import Consumer, KafkaException, Message, Producer, TopicPartition
+from confluent_kafka import KafkaError as ClientError
+
+from millstream.errors import ProductionError
+from millstream.kafka.clients import ErrorWatch, make_consumer, make_producer
+from millstream.spark.program import Program
+from millstream.task.records import OutputRecord
+
+_ANY_PARTITION = -1
+_TRANSACTION_SECONDS = 60.0
+
+
+class Outputs:
+    """Writes records: at least once by flushing, exactly once by a transaction that also holds the progress markers.
+
+    The transactional id is the lane's: whoever takes a lane over shuts out who had it before.
+    """
+
+    def __init__(self, program: Program, lane: int) -> None:
+        self._program = program
+        self._exactly_once = program.config.exactly_once
+        self._failure: ClientError | None = None
+        overrides = {
+            "linger.ms": "5",
+            "queue.buffering.max.messages": "2000000",
+            "queue.buffering.max.kbytes": "262144",
+            "batch.num.messages": "100000",
+        }
+        identity = transactional_id(program.config.application_id, lane) if self._exactly_once else None
+        self._producer: Producer = make_producer(program.config, identity, watch=ErrorWatch(), overrides=overrides)
+        self._group: Consumer | None = None
+        if self._exactly_once:
+            self._producer.init_transactions(_TRANSACTION_SECONDS)
+            self._group = make_consumer(
+                program.config,
+                overrides={"group.id": program.progress_group, "isolation.level": "read_committed"},
+            )
+
+    def committed(self, markers: Iterable[int]) -> dict[int, int]:
+        """The last batch whose outputs are out, by marker; -1 for none."""
+        if self._group is None:
+            return dict.fromkeys(markers, -1)
+        partitions = [TopicPartition(self._program.progress_topic, marker) for marker in markers]
+        found = self._group.committed(partitions, _TRANSACTION_SECONDS)
+        return {place.partition: place.offset - 1 if place.offset > 0 else -1 for place in found}
+
+    def write(self, records: Iterable[OutputRecord], markers: Mapping[int, int]) -> None:
+        """Write all records, and with them, if exactly once, the batch of each marker."""
+        if self._exactly_once:
+            self._producer.begin_transaction()
+        try:
+            self._produce(records)
+            if self._exactly_once:
+                self._mark(markers)
+                self._producer.commit_transaction(_TRANSACTION_SECONDS)
+            else:
+                self._producer.flush()
+                self._check()
+        except BaseException as error:
+            if self._exactly_once:
+                self._abort()
+            if isinstance(error, KafkaException):
+                raise _failed(error.args[0]) from error
+            raise
+
+    def close(self) -> None:
+        """Wait for nothing: what is not committed is not meant to be seen."""
+        self._producer.purge()
+        if self._group is not None:
+            self._group.close()
+
+    def _produce(self, records: Iterable[OutputRecord]) -> None:
+        produce, poll = self._producer.produce, self._producer.poll
+        delivered = None if self._exactly_once else self._delivered
+        for topic, partition, key, value, timestamp, headers in records:
+            place = _ANY_PARTITION if partition is None else partition
+            while True:
+                try:
+                    if headers is None:
+                        produce(topic, value, key, place, delivered, timestamp=timestamp)
+                    else:
+                        produce(topic, value, key, place, delivered, timestamp=timestamp, headers=headers)  # type: ignore[arg-type]
+                    break
+                except BufferError:
+                    poll(0.1)
+        poll(0)
+
+    def _mark(self, markers: Mapping[int, int]) -> None:
+        if self._group is not None and markers:
+            # An offset is the next batch, as for consumers: 0 could not be told from nothing.
+            offsets = [
+                TopicPartition(self._program.progress_topic, marker, batch + 1) for marker, batch in markers.items()
+            ]
+            self._producer.send_offsets_to_transaction(
+                offsets, self._group.consumer_group_metadata(), _TRANSACTION_SECONDS
+            )
+
+    def _abort(self) -> None:
+        try:
+            self._producer.abort_transaction(_TRANSACTION_SECONDS)
+        except KafkaException:
+            # A fenced or fatal producer has nothing to abort; its transaction is ended by the broker.
+            return
+
+    def _delivered(self, error: ClientError | None, message: Message) -> None:
+        if error is not None:
+            self._failure = error
+
+    def _check(self) -> None:
+        if self._failure is not None:
+            failure, self._failure = self._failure, None
+            raise KafkaException(failure)
+
+
+def transactional_id(application_id: str, lane: int) -> str:
+    """The transactional id of a lane."""
+    return f"{application_id}-lane-{lane}"
+
+
+def _failed(error: ClientError) -> ProductionError:
+    return ProductionError(
+        "outputs could not be written",
+        detail=f"{error.name()}: {error.str()}",
+        hint="the batch is tried again",
+    )

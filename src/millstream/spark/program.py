@@ -1,0 +1,82 @@
+"""What a lane must know to do its part: the application, as the driver sends it."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from datetime import timedelta
+
+from millstream.config import StreamsConfig
+from millstream.errors import StreamsError
+from millstream.kafka.admin import Admin
+from millstream.processors.user import UserOperator
+from millstream.spark.plan import Plan
+from millstream.topology.nodes import ProcessorNode, SourceNode
+from millstream.topology.topology import Topology
+
+
+@dataclass(frozen=True)
+class Program:
+    """An application on its way to its lanes (by Spark's cloudpickle, like every function that Spark runs).
+
+    Args:
+        run_id: names this run of the application; lanes of other runs are other processes.
+        topology: what to do.
+        plan: when to do it.
+        config: how to do it.
+        lanes: how many lanes share the tasks.
+        checkpoint: where tasks keep their state.
+        driver: process id of the driver, if lanes run on its machine and are to end with it.
+    """
+
+    run_id: str
+    topology: Topology
+    plan: Plan
+    config: StreamsConfig
+    lanes: int
+    checkpoint: str
+    driver: int | None
+
+    @property
+    def progress_topic(self) -> str:
+        """The topic by whose committed offsets tasks tell which batches' outputs are out."""
+        return f"{self.config.application_id}-progress"
+
+    @property
+    def progress_group(self) -> str:
+        """The group that holds those offsets."""
+        return f"{self.config.application_id}-progress"
+
+    @property
+    def has_user_code(self) -> bool:
+        """Whether a processor of the user's own could schedule punctuations."""
+        return any(
+            isinstance(node, ProcessorNode) and isinstance(node.factory(), UserOperator)
+            for node in self.topology.nodes.values()
+        )
+
+    def start_of(self, place: tuple[str, int], begin: int, end: int, admin: Admin) -> int:
+        """Where a partition without a committed offset is read from."""
+        policy = next(
+            (
+                node.offset_reset
+                for node in self.topology.nodes.values()
+                if isinstance(node, SourceNode) and place[0] in self.plan.topics_of(node) and node.offset_reset
+            ),
+            self.config.offset_reset,
+        )
+        if isinstance(policy, timedelta):
+            since = int((time.time() - policy.total_seconds()) * 1000)
+            found = admin.offsets_for_times({place: since}).get(place)
+            return end if found is None else found
+        if policy == "none":
+            raise StreamsError(
+                f"there is no committed offset for {place[0]}, partition {place[1]}",
+                detail="offset_reset is 'none', so the application does not choose one by itself",
+                hint="commit offsets for the group, or set offset_reset to 'earliest' or 'latest'",
+            )
+        return end if policy == "latest" else begin
+
+    def real_name(self, topic: str) -> str:
+        """A topic's name on the broker."""
+        return f"{self.config.application_id}-{topic}" if topic in self.topology.internal_topics else topic

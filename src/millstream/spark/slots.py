@@ -1,0 +1,160 @@
+"""One task of a lane, with its versions."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from typing import Any
+
+from millstream.spark.inputs import Partition
+from millstream.spark.plan import Slot
+from millstream.spark.program import Program
+from millstream.spark.statefiles import BEGINNING, StateFiles, Version, filesystem
+from millstream.state import segments
+from millstream.state.store import StateStore
+from millstream.task.context import host_context
+from millstream.task.globals import GlobalState
+from millstream.task.records import OutputRecord, RawRecord
+from millstream.task.task import Task
+
+log = logging.getLogger("millstream.spark")
+
+
+class TaskSlot:
+    """A task that is as far as its version says, here or, after a look at its files, from anywhere else."""
+
+    def __init__(self, program: Program, slot: Slot, lane: int) -> None:
+        self._program = program
+        self._slot = slot
+        file_system, root = filesystem(program.checkpoint)
+        self._files = StateFiles(file_system, f"{root}/millstream/state/{slot.task_id}")
+        self._task: Task | None = None
+        #: The last wave this copy has seen, done here or taken from the files.
+        self._version = BEGINNING
+        self._saved_progress: bytes | None = None
+        self.changed = False
+        self.processed = 0
+        self._state_bytes = 0
+        self._restored = 0
+
+    def is_current(self, version: Version) -> bool:
+        """Whether this copy did the wave before, so that no file can know more."""
+        return self._task is not None and self._version == self._before(version)
+
+    def run(
+        self,
+        version: Version,
+        now: int,
+        records: Mapping[Partition, list[RawRecord]],
+        global_state: GlobalState | None,
+    ) -> list[OutputRecord]:
+        """Process records; answers the outputs."""
+        task = self._current_task(version, now, global_state)
+        task.context.batch_time = now  # type: ignore[attr-defined]
+        before = task.metrics.processed_records
+        for (topic, partition), found in records.items():
+            task.add_records(topic, partition, found)
+        task.process_all()
+        punctuated = task.maybe_punctuate_wall_clock()
+        if records or punctuated:
+            task.commit(until_clean=True)
+        self.processed = task.metrics.processed_records - before
+        return task.take_outputs()
+
+    def save(self, version: Version) -> None:
+        """Write what the wave changed to the checkpoint."""
+        if self._task is None:
+            raise AssertionError("nothing ran")
+        changes = self._task.take_changes()
+        progress = self._task.save()
+        self.changed = bool(changes) or progress != self._saved_progress
+        if self.changed:
+            self._state_bytes += self._files.write_changes(version, changes, progress)
+            self._saved_progress = progress
+
+    def finish(self, version: Version) -> None:
+        """The wave's outputs are out."""
+        self._version = version
+        if self._task is not None and self._files.needs_base:
+            self._files.write_base(version, self._task.snapshot(), self._task.save())
+        if version.batch % 20 == 0 and version.wave == 0:
+            self._files.forget_before(version.batch - 1)
+
+    def statistics(self) -> dict[str, Any]:
+        """What the driver is told."""
+        if self._task is None:
+            return {}
+        metrics = self._task.metrics
+        return {
+            "processed": metrics.processed_records,
+            "dropped": metrics.dropped_records,
+            "punctuated": metrics.punctuations,
+            "stream_time": self._task.context.stream_time,
+            "state_bytes": self._state_bytes,
+            "restored": self._restored,
+            "due": self._task.next_wall_clock_punctuation,
+        }
+
+    def close(self) -> None:
+        """Let the task go; what it held is in the files."""
+        if self._task is not None:
+            self._task.close(flush=False)
+            self._task = None
+
+    def _before(self, version: Version) -> Version:
+        waves = sorted(set(self._program.plan.parts[self._slot.sub_topology].topics.values()))
+        index = waves.index(version.wave)
+        return Version(version.batch, waves[index - 1]) if index else Version(version.batch - 1, waves[-1])
+
+    def _current_task(self, version: Version, now: int, global_state: GlobalState | None) -> Task:
+        """The task as it was before a wave."""
+        if self.is_current(version) and self._task is not None:
+            return self._task
+        if self._task is not None and self._version < self._before(version):
+            news = list(self._files.since(self._version, version))
+            if not any(is_base for _, is_base, _ in news):
+                for _, _, name in news:
+                    found, progress = self._files.read(name)
+                    changes = {store: segments.decode(data) for store, data in found}
+                    self._task.apply_changes(changes, progress)
+                    self._saved_progress = progress
+                self._version = self._before(version)
+                return self._task
+        self.close()
+        self._task = self._restore(version, now, global_state)
+        self._version = self._before(version)
+        return self._task
+
+    def _restore(self, version: Version, now: int, global_state: GlobalState | None) -> Task:
+        from millstream.spark.lane import LaneContext, state_directory
+
+        program, slot = self._program, self._slot
+        context = host_context(program.config, slot.task_id, LaneContext)
+        context.batch_time = now
+        context.state_directory = state_directory(program, slot)
+        context.plan_partitions = {
+            **program.plan.external,
+            **{program.real_name(topic): count for topic, count in program.plan.internal.items()},
+        }
+
+        def restore(stores: Mapping[str, StateStore]) -> bytes | None:
+            progress = None
+            for _, _, name in self._files.since(BEGINNING, version):
+                found, progress = self._files.read(name)
+                for store, data in found:
+                    if store in stores:
+                        entries = segments.decode(data)
+                        stores[store].apply_changes(entries)
+                        self._restored += len(entries)
+            self._saved_progress = progress
+            return progress
+
+        return Task(
+            program.topology,
+            program.config,
+            nodes=program.plan.parts[slot.sub_topology].nodes,
+            task_id=slot.task_id,
+            context=context,
+            global_state=global_state,
+            restore=restore,
+        )

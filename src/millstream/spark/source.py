@@ -1,0 +1,141 @@
+"""The streaming source: decides what a batch reads, and has lanes run its first wave."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from pyspark import TaskContext, cloudpickle
+from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
+from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, SupportsTriggerAvailableNow
+from pyspark.sql.types import StructType
+
+from millstream.kafka.admin import Admin
+from millstream.spark import lane_client
+from millstream.spark.admission import Admission
+from millstream.spark.plan import Slot
+from millstream.spark.program import Program
+
+SCHEMA = "lane int, wave int, parcel binary"
+FORMAT = "millstream"
+
+
+class LaneInput(InputPartition):
+    """What one lane does in wave 0 of a batch."""
+
+    def __init__(self, lane: int, request: dict[str, Any]) -> None:
+        super().__init__(lane)
+        self.lane = lane
+        self.request = request
+
+
+class MillstreamSource(DataSource):
+    """`spark.readStream.format("millstream")`; its one option is where the program lies."""
+
+    @classmethod
+    def name(cls) -> str:
+        return FORMAT
+
+    def schema(self) -> str:
+        return SCHEMA
+
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:
+        return TopicsReader(Path(self.options["program"]), self.options["control"], json.loads(self.options["keys"]))
+
+
+class TopicsReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
+    """Reads the application's topics.
+
+    Offsets are `{"batch": number, "now": milliseconds, "topics": {topic: {partition: offset}}, "globals": the same}`.
+    """
+
+    def __init__(self, program: Path, control: str, keys: list[int]) -> None:
+        self._bytes = program.read_bytes()
+        self._control = control
+        self._keys = keys
+        # Only the driver's reader asks Kafka; the one that goes to workers stays small.
+        self._lazy: tuple[Program, Admin, Admission] | None = None
+        loaded: Program = cloudpickle.loads(self._bytes)
+        self._run_id, self._driver, self._lanes = loaded.run_id, loaded.driver, loaded.lanes
+        self._target: dict[str, Any] | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_lazy": None}
+
+    def _parts(self) -> tuple[Program, Admin, Admission]:
+        if self._lazy is None:
+            program: Program = cloudpickle.loads(self._bytes)
+            admin = Admin(program.config)
+            self._lazy = (program, admin, Admission(program, admin, Path(self._control).with_suffix(".due")))
+        return self._lazy
+
+    def initialOffset(self) -> dict[str, Any]:
+        return self._parts()[2].beginning()
+
+    def getDefaultReadLimit(self) -> ReadLimit:
+        return ReadAllAvailable()
+
+    def prepareForTriggerAvailableNow(self) -> None:
+        self._parts()[2].stop_at_what_is_there()
+
+    def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
+        admission = self._parts()[2]
+        if Path(self._control).exists():  # paused, or closing
+            time.sleep(0.02)
+            return start
+        return admission.next(start)
+
+    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
+        if start == end:
+            return []
+        program, _, _ = self._parts()
+        ranges: list[list[list[Any]]] = [[] for _ in range(program.lanes)]
+        globals_ = [
+            [topic, int(partition), offset]
+            for topic, offsets in end.get("globals", {}).items()
+            for partition, offset in offsets.items()
+        ]
+        for topic, offsets in end["topics"].items():
+            before = start.get("topics", {}).get(topic, {})
+            for partition, offset in offsets.items():
+                lane = reading_lane(program, topic, int(partition))
+                ranges[lane].append([topic, int(partition), before.get(partition, offset), offset])
+        return [
+            LaneInput(
+                lane,
+                {
+                    "batch": end["batch"],
+                    "wave": 0,
+                    "now": end["now"],
+                    "ranges": ranges[lane],
+                    "globals": globals_,
+                    "parcels": [],
+                },
+            )
+            for lane in range(program.lanes)
+        ]
+
+    def read(self, partition: InputPartition) -> Iterator[tuple[int, int, bytes]]:
+        assert isinstance(partition, LaneInput)  # noqa: S101 - narrows the type
+        context = TaskContext.get()
+        attempt = 0 if context is None else context.attemptNumber()
+        rows = lane_client.call(
+            self._run_id, partition.lane, self._driver, self._bytes, {**partition.request, "attempt": attempt}
+        )
+        for to, wave, parcel in rows:
+            yield self._keys[to], wave, parcel
+
+    def commit(self, end: dict[str, Any]) -> None:
+        self._parts()[2].committed(end)
+
+
+def reading_lane(program: Program, topic: str, partition: int) -> int:
+    """The lane that reads a partition: the one of the first task that takes it in wave 0, else any fixed one."""
+    plan = program.plan
+    for part in plan.readers(topic):
+        if plan.parts[part].topics[topic] == 0:
+            return plan.lane_of(Slot(part, partition), program.lanes)
+    return partition % program.lanes
