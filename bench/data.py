@@ -1,7 +1,7 @@
 """The data of the benchmark, the same for all systems, and a probe for their latency.
 
-    .venv/bin/python bench/data.py fill --bootstrap HOST:PORT [--orders N] [--keys N] [--lines N]
-    .venv/bin/python bench/data.py latency --bootstrap HOST:PORT --input TOPIC --output TOPIC [--rate N] [--seconds N]
+.venv/bin/python bench/data.py fill --bootstrap HOST:PORT [--orders N] [--keys N] [--lines N]
+.venv/bin/python bench/data.py latency --bootstrap HOST:PORT --input TOPIC --output TOPIC [--rate N] [--seconds N]
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 
 import orjson
 from confluent_kafka import Consumer, KafkaError, Producer, TopicPartition
-from confluent_kafka.admin import AdminClient, NewTopic
+from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
 
 PARTITIONS = 4
 ORDERS_TOPIC = "bench-orders"
@@ -38,6 +38,7 @@ RECORDS_A_MS = 10
 
 _SEED = 7
 _CHUNK = 10_000
+_LOG_LEVEL = 3  # errors: a broker that was just started makes clients try again, which is no news
 
 
 class Record(NamedTuple):
@@ -55,14 +56,16 @@ class Record(NamedTuple):
 def create_topics(bootstrap: str, *names: str, partitions: int = PARTITIONS) -> None:
     """Create topics whose records are kept whatever their timestamps are."""
     topics = [NewTopic(name, partitions, 1, config={"retention.ms": "-1"}) for name in names]
-    admin = AdminClient({"bootstrap.servers": bootstrap})  # must live until the futures are done
+    admin = AdminClient(
+        {"bootstrap.servers": bootstrap, "log_level": _LOG_LEVEL}
+    )  # must live until the futures are done
     for future in admin.create_topics(topics).values():
         future.result()
 
 
 def delete_topics(bootstrap: str, *, prefix: str) -> None:
     """Delete all topics whose names begin so."""
-    admin = AdminClient({"bootstrap.servers": bootstrap})
+    admin = AdminClient({"bootstrap.servers": bootstrap, "log_level": _LOG_LEVEL})
     names = [name for name in admin.list_topics(timeout=30).topics if name.startswith(prefix)]
     for future in (admin.delete_topics(names) if names else {}).values():
         future.result()
@@ -103,6 +106,7 @@ def _consumer(bootstrap: str) -> Consumer:
     return Consumer(
         {
             "bootstrap.servers": bootstrap,
+            "log_level": _LOG_LEVEL,
             "group.id": "bench-reader",
             "enable.auto.commit": False,
             "isolation.level": "read_committed",
@@ -155,6 +159,7 @@ def produce(bootstrap: str, topic: str, records: Iterable[Record]) -> int:
     producer = Producer(
         {
             "bootstrap.servers": bootstrap,
+            "log_level": _LOG_LEVEL,
             "compression.type": "lz4",
             "linger.ms": 20,
             "batch.num.messages": 10_000,
@@ -219,7 +224,13 @@ def measure_latency(
     reader = _Reader(bootstrap, output_topic, sent)
     reader.start()
     producer = Producer(
-        {"bootstrap.servers": bootstrap, "linger.ms": 0, "partitioner": "murmur2_random", "enable.idempotence": True}
+        {
+            "bootstrap.servers": bootstrap,
+            "log_level": _LOG_LEVEL,
+            "linger.ms": 0,
+            "partitioner": "murmur2_random",
+            "enable.idempotence": True,
+        }
     )
     rng = random.Random(_SEED)
     total = round(rate * (warmup + seconds))

@@ -101,12 +101,13 @@ def produce(broker: DetachedBroker) -> Iterator[Callable[..., None]]:
 def consume(broker: DetachedBroker, admin: Admin) -> Callable[..., list[Message]]:
     """`consume(topic, count=None, timeout=30)`: committed records of all partitions, from the beginning.
 
-    With a count it waits until there are so many; without, it takes what is there. Order is that of each partition.
+    With a count it waits until there are so many; without, it takes what is there, and waits for transactions that are
+    still open. Order is that of each partition.
     """
 
     def read(topic: str, count: int | None = None, timeout: float = WAIT_SECONDS) -> list[Message]:
         partitions = [(topic, number) for number in range(admin.require_topics([topic])[topic])]
-        end = admin.end_offsets(partitions, committed=True)
+        end = admin.end_offsets(partitions, committed=False)  # a commit is seen a little after it was made
         consumer = Consumer(
             {
                 "bootstrap.servers": broker.bootstrap_servers,

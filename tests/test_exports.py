@@ -11,25 +11,96 @@ import millstream
 import millstream.testing
 
 #: Every public name, in order; a change of this list is a change of the interface.
-NAMES = """
-    ArgumentError Branched BranchedKStream BufferConfig Cancellable CogroupedKStream Consumed ConsumedRecord
-    DefaultProductionExceptionHandler DeserializationError EmitStrategy ErrorHandlerContext FailOnInvalidTimestamp
-    FixedKeyProcessor FixedKeyProcessorContext FixedKeyRecord GlobalKTable Grouped Headers JoinWindows Joined
-    KGroupedStream KGroupedTable KStream KTable LogAndContinueExceptionHandler LogAndContinueProcessingExceptionHandler
-    LogAndFailExceptionHandler LogAndFailProcessingExceptionHandler LogAndSkipOnInvalidTimestamp Materialized
-    MillstreamError ProcessingError Processor ProcessorContext Produced ProducedRecord ProductionError PunctuationType
-    Record RecordContext RecordMetadata Repartitioned Response Serde SerdeError Serdes SessionWindowedCogroupedKStream
-    SessionWindowedKStream SessionWindows SlidingWindows StateStore StateStoreError StoreBuilder StoreSupplier Stores
-    StreamJoined StreamsBuilder StreamsConfig StreamsError Suppressed TableJoined TimeWindowedCogroupedKStream
-    TimeWindowedKStream TimeWindows Topology TopologyDescription TopologyError TransformerContext UnlimitedWindows
-    UsePartitionTimeOnInvalidTimestamp ValueAndTimestamp ValueTransformer VersionedRecord WallclockTimestampExtractor
-    Window Windowed
-""".split()
+NAMES = [
+    "ArgumentError",
+    "Branched",
+    "BranchedKStream",
+    "BufferConfig",
+    "Cancellable",
+    "CogroupedKStream",
+    "Consumed",
+    "ConsumedRecord",
+    "DefaultProductionExceptionHandler",
+    "DeserializationError",
+    "EmitStrategy",
+    "ErrorHandlerContext",
+    "FailOnInvalidTimestamp",
+    "FixedKeyProcessor",
+    "FixedKeyProcessorContext",
+    "FixedKeyRecord",
+    "GlobalKTable",
+    "Grouped",
+    "Headers",
+    "JoinWindows",
+    "Joined",
+    "KGroupedStream",
+    "KGroupedTable",
+    "KStream",
+    "KTable",
+    "LogAndContinueExceptionHandler",
+    "LogAndContinueProcessingExceptionHandler",
+    "LogAndFailExceptionHandler",
+    "LogAndFailProcessingExceptionHandler",
+    "LogAndSkipOnInvalidTimestamp",
+    "Materialized",
+    "MillstreamError",
+    "ProcessingError",
+    "Processor",
+    "ProcessorContext",
+    "Produced",
+    "ProducedRecord",
+    "ProductionError",
+    "PunctuationType",
+    "Record",
+    "RecordContext",
+    "RecordMetadata",
+    "Repartitioned",
+    "Response",
+    "Serde",
+    "SerdeError",
+    "Serdes",
+    "SessionWindowedCogroupedKStream",
+    "SessionWindowedKStream",
+    "SessionWindows",
+    "SlidingWindows",
+    "StateStore",
+    "StateStoreError",
+    "StoreBuilder",
+    "StoreSupplier",
+    "Stores",
+    "StreamJoined",
+    "StreamsBuilder",
+    "StreamsConfig",
+    "StreamsError",
+    "Suppressed",
+    "TableJoined",
+    "TimeWindowedCogroupedKStream",
+    "TimeWindowedKStream",
+    "TimeWindows",
+    "Topology",
+    "TopologyDescription",
+    "TopologyError",
+    "TransformerContext",
+    "UnlimitedWindows",
+    "UsePartitionTimeOnInvalidTimestamp",
+    "ValueAndTimestamp",
+    "ValueTransformer",
+    "VersionedRecord",
+    "WallclockTimestampExtractor",
+    "Window",
+    "Windowed",
+]
 
-TESTING_NAMES = """
-    CapturedForward CapturedPunctuator EmptyTopicError MockProcessorContext TestInputTopic TestOutputTopic TestRecord
-    TopologyTestDriver
-""".split()
+TESTING_NAMES = [
+    "CapturedForward",
+    "CapturedPunctuator",
+    "EmptyTopicError",
+    "MockProcessorContext",
+    "TestInputTopic",
+    "TestOutputTopic",
+    "TestRecord",
+    "TopologyTestDriver",
+]
 
 PACKAGES = pytest.mark.parametrize(
     ("package", "names"),

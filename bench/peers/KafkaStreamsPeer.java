@@ -1,7 +1,9 @@
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import com.sun.management.OperatingSystemMXBean;
 import java.io.IOException;
+import java.lang.management.ManagementFactory;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -204,6 +206,7 @@ public final class KafkaStreamsPeer {
 
         final long launched = System.nanoTime() - sinceLaunch();
         final long started = System.nanoTime();
+        final long cpuAtStart = ManagementFactory.getPlatformMXBean(OperatingSystemMXBean.class).getProcessCpuTime();
         streams.start();
         long firstRecord = 0;
         long firstResult = 0;
@@ -250,6 +253,8 @@ public final class KafkaStreamsPeer {
             Thread.sleep(2);
         } while (!closed);
         final Map<TopicPartition, Long> last = seen.get(seen.size() - 1);
+        final long cpu =
+            ManagementFactory.getPlatformMXBean(OperatingSystemMXBean.class).getProcessCpuTime() - cpuAtStart;
         final long done = seenAt.get(seen.indexOf(last));
         final long committedInput = last.entrySet().stream()
             .filter(entry -> entry.getKey().topic().equals(input))
@@ -271,6 +276,7 @@ public final class KafkaStreamsPeer {
         line.put("records_per_s_from_start", Math.round(records / seconds(started, done)));
         line.put("first_record_seconds", seconds(started, firstRecord));
         line.put("processed_seconds", seconds(firstRecord, allProcessed));
+        line.put("cpu_seconds", cpu / 1_000_000 / 1e3);
         line.put("first_result_seconds_from_launch", seconds(launched, firstResult));
         line.put("seconds_from_launch", seconds(launched, done));
         System.out.println(JSON.writeValueAsString(line));

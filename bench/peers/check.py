@@ -19,8 +19,9 @@ from millstream.kafka.broker import DevBroker
 
 sys.path.append(str(Path(__file__).parents[1]))
 
-from data import LINES_TOPIC, ORDERS_TOPIC, Record, create_topics, fill, lines, orders, read_all  # noqa: E402
-from peers.run import GUARANTEES, WORKLOADS, run_kafka_streams, run_kafka_streams_latency  # noqa: E402
+from data import LINES_TOPIC, ORDERS_TOPIC, Record, create_topics, fill, lines, orders, read_all
+
+from peers.run import GUARANTEES, WORKLOADS, run_kafka_streams, run_kafka_streams_latency
 
 MINUTE_MS = 60_000
 

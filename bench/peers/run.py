@@ -19,6 +19,7 @@ BENCH = Path(__file__).parents[1]
 sys.path.append(str(BENCH))
 
 from data import create_topics, delete_topics, probe_latency  # noqa: E402
+
 from peers.build import MAIN_CLASS, OUT, build  # noqa: E402
 
 AT_LEAST_ONCE = "at_least_once"
@@ -68,7 +69,7 @@ def run_kafka_streams(
         What it printed. `seconds` is the time from the first record processed to everything committed,
         `seconds_from_start` that from the start of Kafka Streams in a running JVM, and `first_result_seconds` the
         time from there to the first result a read_committed consumer could see; `..._from_launch` counts from the
-        start of the process.
+        start of the process. `cpu_seconds` is what the JVM took of all cores from the start of Kafka Streams on.
     """
     settings = dict(properties or {})
     if commit_interval_ms is not None:

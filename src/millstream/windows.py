@@ -128,12 +128,20 @@ class UnlimitedWindows:
 
     @property
     def grace_ms(self) -> int:
-        """The window never ends, so nothing is ever late."""
+        """The window never ends, so nothing is ever late.
+
+        >>> UnlimitedWindows.of(0).grace_ms
+        0
+        """
         return 0
 
     @property
     def retention_ms(self) -> int:
-        """For ever."""
+        """For ever.
+
+        >>> UnlimitedWindows.of(0).retention_ms == MAX_TIMESTAMP
+        True
+        """
         return MAX_TIMESTAMP
 
     def windows_for(self, timestamp: int) -> list[Window]:

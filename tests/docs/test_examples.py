@@ -56,7 +56,7 @@ def test_blocks_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     for block in blocks(page.read_text(encoding="utf-8")):
         printed = io.StringIO()
         # Empty lines in front make tracebacks name the line of the page.
-        code = compile("\n" * block.line + block.code, str(page), "exec")
+        code = compile("\n" * block.line + block.code, str(page), "exec", dont_inherit=True)
         with contextlib.redirect_stdout(printed):
             exec(code, namespace)  # noqa: S102 - running the documentation is the point
         if block.output is not None:
@@ -83,7 +83,9 @@ def test_every_page_is_in_the_index() -> None:
 
 
 def test_every_block_has_a_language() -> None:
-    bare = [page.name for page in PAGES if "" in (fence["language"] for fence in _FENCE.finditer(page.read_text()))]
+    bare = [
+        page.name for page in PAGES if "" in (fence["language"] for fence in _FENCE.finditer(page.read_text("utf-8")))
+    ]
     assert bare == []
 
 

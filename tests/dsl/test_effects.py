@@ -13,7 +13,9 @@ from millstream.testing import TopologyTestDriver
 RECORDS = [("in", "k", "v"), ("in", None, "w"), ("in", "k", None)]
 
 
-def test_print_writes_to_standard_output(texts: KStream[str, str], run: Any, capsys: pytest.CaptureFixture[str]) -> None:
+def test_print_writes_to_standard_output(
+    texts: KStream[str, str], run: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
     texts.print("seen")
     run(RECORDS)
 
@@ -79,10 +81,6 @@ def test_foreach_and_peek_see_every_record(builder: StreamsBuilder, texts: KStre
     run(RECORDS)
 
     assert seen == [(what, key, value) for _, key, value in RECORDS for what in ("peek", "foreach")]
-
-
-def test_foreach_ends_a_stream(texts: KStream[str, str]) -> None:
-    assert texts.foreach(print) is None
 
 
 def test_what_peek_returns_is_ignored(texts: KStream[str, str], run: Any) -> None:

@@ -256,9 +256,7 @@ CASES: list[tuple[str, Callable[[StreamsBuilder], object], str, str, str]] = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("write", "who", "origin", "option"), [pytest.param(*case[1:], id=case[0]) for case in CASES]
-)
+@pytest.mark.parametrize(("write", "who", "origin", "option"), [pytest.param(*case[1:], id=case[0]) for case in CASES])
 def test_the_error_says_who_where_and_what(write: Any, who: str, origin: str, option: str) -> None:
     builder = StreamsBuilder()
     write(builder)

@@ -106,9 +106,7 @@ def test_two_streams_of_a_topic_must_agree_where_to_start(builder: StreamsBuilde
     with pytest.raises(TopologyError, match="different offset reset policies") as raised:
         builder.build()
 
-    assert raised.value.detail == (
-        "'KSTREAM-SOURCE-0000000000' has earliest, 'KSTREAM-SOURCE-0000000001' has latest"
-    )
+    assert raised.value.detail == ("'KSTREAM-SOURCE-0000000000' has earliest, 'KSTREAM-SOURCE-0000000001' has latest")
 
 
 # --- out

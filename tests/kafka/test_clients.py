@@ -85,8 +85,8 @@ def test_an_unknown_property(make: Callable[[StreamsConfig], object]) -> None:
 
 def test_a_wrong_value() -> None:
     with pytest.raises(ArgumentError) as caught:
-        make_producer(_config(client={"producer.linger.ms": "soon"}))
-    assert "linger.ms" in str(caught.value.detail)
+        make_consumer(_config(client={"consumer.fetch.min.bytes": "few"}))
+    assert "fetch.min.bytes" in str(caught.value.detail)
 
 
 def test_without_servers() -> None:

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
+from millstream.config import StreamsConfig
 from millstream.errors import ProductionError
+from millstream.processors.operator import Operator
+from millstream.processors.user_context import HostContext
+from millstream.records import Window, Windowed
 from millstream.serdes import Serdes
+from millstream.task import Task, host_context
 from millstream.topology.topology import Topology
 
 
@@ -62,3 +68,48 @@ def test_internal_topics_have_the_applications_prefix(source: Any, harness: Any)
     runs.add("in", ("k", "v", 0))
     runs.task.process_all()
     assert [topic for topic, *_ in runs.task.take_outputs()] == ["shop-x-repartition"]
+
+
+class Hashing(HostContext):
+    """A host that chooses partitions by the length of the key."""
+
+    def default_partition(self, topic: str, key: bytes) -> int | None:
+        return None if topic == "unknown" else len(key)
+
+
+@pytest.mark.parametrize("topic", ["out", lambda key, value, context: "out", "unknown"])
+@pytest.mark.parametrize("windowed", [True, False])
+def test_the_window_is_no_part_of_what_chooses_the_partition(
+    source: Any, sink: Any, topic: Any, windowed: bool
+) -> None:
+    config = StreamsConfig(application_id="app")
+    serde = Serdes.session_windowed(Serdes.string) if windowed else Serdes.string
+    topology: Topology = source().add_operator(
+        "window", lambda: Rekey(lambda key: Windowed(key, Window(1, 2)) if windowed and key else key), "source"
+    )
+    sink(topology, "window", topic=topic, key=serde)
+    task = Task(topology, config, context=host_context(config, "0_0", Hashing))
+    task.add_records("in", 0, [(b"abc", b"v", 0, None, 0), (None, b"v", 0, None, 1)])
+    task.process_all()
+    found = [output[1] for output in task.take_outputs()]
+    assert found == [3 if windowed and topic != "unknown" else None, None]
+
+
+def test_a_partitioner_goes_before_the_host(source: Any, sink: Any) -> None:
+    config = StreamsConfig(application_id="app")
+    topology = source().add_operator("window", lambda: Rekey(lambda key: Windowed(key, Window(1, 2))), "source")
+    sink(topology, "window", key=Serdes.windowed_string, partitioner=lambda *_: 7)
+    task = Task(topology, config, context=host_context(config, "0_0", Hashing))
+    task.add_records("in", 0, [(b"abc", b"v", 0, None, 0)])
+    task.process_all()
+    assert [output[1] for output in task.take_outputs()] == [7]
+
+
+class Rekey(Operator):
+    """Gives every record another key."""
+
+    def __init__(self, function: Callable[[Any], Any]) -> None:
+        self._function = function
+
+    def process(self, key: Any, value: Any, timestamp: int, headers: Any) -> None:
+        self.forward(self._function(key), value, timestamp, headers)

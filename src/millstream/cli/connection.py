@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from datetime import timedelta
 from typing import Annotated
 
@@ -44,6 +45,7 @@ def connection(servers: str | None, client: list[str] | None) -> StreamsConfig:
                 hint="start one with `millstream broker start`, or give --bootstrap-servers host:port",
             )
         servers = found.bootstrap_servers
+    logging.getLogger("millstream.kafka").setLevel(logging.ERROR)  # the command says itself what went wrong
     return StreamsConfig(
         application_id="millstream-cli", bootstrap_servers=servers, client=settings("--client", client)
     )

@@ -35,7 +35,7 @@ def describe(
     if mermaid:
         typer.echo(topology.to_mermaid())
     elif html is None and svg is None:
-        typer.echo(str(topology.describe()))
+        typer.echo(str(topology.describe()).rstrip())
     for file in (html, svg):
         if file is not None:
             typer.echo(f"{file} written", err=True)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable
+from typing import Any, TypeVar, overload
 
 from millstream.config import StreamsConfig
 from millstream.dsl import prefixes
@@ -28,6 +28,9 @@ from millstream.graph.write import write
 from millstream.serdes import Serde
 from millstream.topology import Topology
 from millstream.topology.names import check_name
+
+K = TypeVar("K")
+V = TypeVar("V")
 
 
 class StreamsBuilder:
@@ -60,8 +63,14 @@ class StreamsBuilder:
     def __init__(self, config: StreamsConfig | None = None) -> None:
         self._dsl = Dsl(config or StreamsConfig())
 
+    @overload
+    def stream(self, topic: str | Iterable[str] | re.Pattern[str], consumed: Consumed[K, V]) -> KStream[K, V]: ...
+
+    @overload
+    def stream(self, topic: str | Iterable[str] | re.Pattern[str], consumed: None = None) -> KStream[Any, Any]: ...
+
     def stream(
-        self, topic: str | Sequence[str] | re.Pattern[str], consumed: Consumed | None = None
+        self, topic: str | Iterable[str] | re.Pattern[str], consumed: Consumed[Any, Any] | None = None
     ) -> KStream[Any, Any]:
         """A stream of the records of a topic, of several topics, or of all topics that match a pattern.
 
@@ -97,8 +106,16 @@ class StreamsBuilder:
         place = Place(self._dsl, node, name, key, value, frozenset({name}))
         return KStream(place, repartition_needed=False)
 
+    @overload
+    def table(self, topic: str, consumed: Consumed[K, V], materialized: Materialized | None = None) -> KTable[K, V]: ...
+
+    @overload
     def table(
-        self, topic: str, consumed: Consumed | None = None, materialized: Materialized | None = None
+        self, topic: str, consumed: None = None, materialized: Materialized | None = None
+    ) -> KTable[Any, Any]: ...
+
+    def table(
+        self, topic: str, consumed: Consumed[Any, Any] | None = None, materialized: Materialized | None = None
     ) -> KTable[Any, Any]:
         """A table of a topic: each record is the new row of its key.
 
@@ -139,8 +156,18 @@ class StreamsBuilder:
         place = Place(self._dsl, node, name, key, value, frozenset({source_name}))
         return KTable(place, queryable_store_name=kept.store_name)
 
+    @overload
     def global_table(
-        self, topic: str, consumed: Consumed | None = None, materialized: Materialized | None = None
+        self, topic: str, consumed: Consumed[K, V], materialized: Materialized | None = None
+    ) -> GlobalKTable[K, V]: ...
+
+    @overload
+    def global_table(
+        self, topic: str, consumed: None = None, materialized: Materialized | None = None
+    ) -> GlobalKTable[Any, Any]: ...
+
+    def global_table(
+        self, topic: str, consumed: Consumed[Any, Any] | None = None, materialized: Materialized | None = None
     ) -> GlobalKTable[Any, Any]:
         """A table of a topic that every task holds as a whole.
 
@@ -199,7 +226,7 @@ class StreamsBuilder:
         return self
 
     def add_global_store(
-        self, builder: Any, topic: str, consumed: Consumed, supplier: Callable[[], Any]
+        self, builder: Any, topic: str, consumed: Consumed[Any, Any], supplier: Callable[[], Any]
     ) -> StreamsBuilder:
         """Add a global store that a processor of your own fills from a topic.
 
@@ -255,14 +282,14 @@ class StreamsBuilder:
         return topology
 
 
-def _topics(topic: str | Sequence[str]) -> tuple[str, ...]:
+def _topics(topic: str | Iterable[str]) -> tuple[str, ...]:
     topics = tuple(topic) if isinstance(topic, Iterable) and not isinstance(topic, str) else (topic,)
     if not topics:
         raise TopologyError("a stream needs at least one topic", hint="name a topic, or give a pattern")
     return tuple(check_name(name, "topic") for name in topics)
 
 
-def _serdes(consumed: Consumed, materialized: Materialized, origin: str) -> tuple[Serde[Any], Serde[Any]]:
+def _serdes(consumed: Consumed[Any, Any], materialized: Materialized, origin: str) -> tuple[Serde[Any], Serde[Any]]:
     """The serdes of a topic: those given, or unknown ones."""
     return (
         consumed.key or materialized.key or unknown_key(origin, "Consumed(key=...)"),

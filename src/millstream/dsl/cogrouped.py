@@ -156,7 +156,15 @@ class CogroupedKStream(Generic[K, A]):
 
 
 class TimeWindowedCogroupedKStream(Generic[K, A]):
-    """Cogrouped streams in tumbling, hopping, sliding or unlimited windows. Made by `CogroupedKStream.windowed_by`."""
+    """Cogrouped streams in tumbling, hopping, sliding or unlimited windows. Made by `CogroupedKStream.windowed_by`.
+
+    >>> from datetime import timedelta
+    >>> from millstream import Consumed, Serdes, StreamsBuilder, TimeWindows
+    >>> clicks = StreamsBuilder().stream("clicks", Consumed(Serdes.string, Serdes.string)).group_by_key()
+    >>> one = clicks.cogroup(lambda key, click, count: count + 1)
+    >>> type(one.windowed_by(TimeWindows.of_size(timedelta(minutes=1)))).__name__
+    'TimeWindowedCogroupedKStream'
+    """
 
     def __init__(
         self, parts: dict[Group, AnyAggregator], windows: TimeWindows | SlidingWindows | UnlimitedWindows
@@ -209,7 +217,15 @@ class TimeWindowedCogroupedKStream(Generic[K, A]):
 
 
 class SessionWindowedCogroupedKStream(Generic[K, A]):
-    """Cogrouped streams in sessions. Made by `CogroupedKStream.windowed_by`."""
+    """Cogrouped streams in sessions. Made by `CogroupedKStream.windowed_by`.
+
+    >>> from datetime import timedelta
+    >>> from millstream import Consumed, Serdes, SessionWindows, StreamsBuilder
+    >>> clicks = StreamsBuilder().stream("clicks", Consumed(Serdes.string, Serdes.string)).group_by_key()
+    >>> one = clicks.cogroup(lambda key, click, count: count + 1)
+    >>> type(one.windowed_by(SessionWindows.of_inactivity_gap(timedelta(minutes=1)))).__name__
+    'SessionWindowedCogroupedKStream'
+    """
 
     def __init__(self, parts: dict[Group, AnyAggregator], windows: SessionWindows) -> None:
         self._parts = parts

@@ -138,7 +138,13 @@ class KStream(Generic[K, V]):
             prefixes.MAP, name, partial(stateless.Map, mapper), new_key=origin, new_value=origin, changes_key=True
         )
 
-    def map_values(self, mapper: Callable[[V], V2] | Callable[[K, V], V2], name: str | None = None) -> KStream[K, V2]:
+    @overload
+    def map_values(self, mapper: Callable[[V], V2], name: str | None = None) -> KStream[K, V2]: ...
+
+    @overload
+    def map_values(self, mapper: Callable[[K, V], V2], name: str | None = None) -> KStream[K, V2]: ...
+
+    def map_values(self, mapper: Callable[..., Any], name: str | None = None) -> KStream[K, Any]:
         """Replace the value; the key stays.
 
         Use it for every change of shape that leaves the key alone: nothing behind it needs repartitioning. The mapper
@@ -185,9 +191,13 @@ class KStream(Generic[K, V]):
             changes_key=True,
         )
 
-    def flat_map_values(
-        self, mapper: Callable[[V], Iterable[V2]] | Callable[[K, V], Iterable[V2]], name: str | None = None
-    ) -> KStream[K, V2]:
+    @overload
+    def flat_map_values(self, mapper: Callable[[V], Iterable[V2]], name: str | None = None) -> KStream[K, V2]: ...
+
+    @overload
+    def flat_map_values(self, mapper: Callable[[K, V], Iterable[V2]], name: str | None = None) -> KStream[K, V2]: ...
+
+    def flat_map_values(self, mapper: Callable[..., Iterable[Any]], name: str | None = None) -> KStream[K, Any]:
         """Replace a value by any number of values under the same key.
 
         Use it to take a record apart when the parts belong to the same key.

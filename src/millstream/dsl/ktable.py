@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, overload
 
 from millstream.dsl import prefixes
 from millstream.dsl.functions import check_store_names, checked, with_key
@@ -136,12 +136,19 @@ class KTable(Generic[K, V]):
         """
         return self._filter(predicate, name, materialized, negate=True)
 
+    @overload
     def map_values(
-        self,
-        mapper: Callable[[V], V2] | Callable[[K, V], V2],
-        materialized: Materialized | None = None,
-        name: str | None = None,
-    ) -> KTable[K, V2]:
+        self, mapper: Callable[[V], V2], materialized: Materialized | None = None, name: str | None = None
+    ) -> KTable[K, V2]: ...
+
+    @overload
+    def map_values(
+        self, mapper: Callable[[K, V], V2], materialized: Materialized | None = None, name: str | None = None
+    ) -> KTable[K, V2]: ...
+
+    def map_values(
+        self, mapper: Callable[..., Any], materialized: Materialized | None = None, name: str | None = None
+    ) -> KTable[K, Any]:
         """Compute each row's value anew.
 
         Use it to give a table another shape. The mapper gets the value, or `(key, value)` if it has two parameters.

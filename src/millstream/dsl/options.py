@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import Any, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, get_args
 
 from millstream.config import DslStore
 from millstream.durations import milliseconds
@@ -22,6 +22,16 @@ from millstream.topology.nodes import OffsetReset
 StreamPartitioner = Callable[[str, Any, Any, int], Any]
 
 Option = TypeVar("Option")
+
+if TYPE_CHECKING:
+    # Only type checkers need a default, so the package that has it for older Pythons need not be there.
+    from typing_extensions import TypeVar as TypeVarWithDefault
+
+    K = TypeVarWithDefault("K", default=Any)
+    V = TypeVarWithDefault("V", default=Any)
+else:
+    K = TypeVar("K")
+    V = TypeVar("V")
 
 
 def chosen(option: Option | None, kind: type[Option], operator: str) -> Option:
@@ -87,7 +97,7 @@ class _Option:
 
 
 @dataclass(frozen=True)
-class Consumed(_Option):
+class Consumed(_Option, Generic[K, V]):
     """How a topic is read.
 
     Use it with `stream`, `table` and `global_table`. What is not given comes from the configuration.
@@ -110,8 +120,8 @@ class Consumed(_Option):
     123
     """
 
-    key: Serde[Any] | None = None
-    value: Serde[Any] | None = None
+    key: Serde[K] | None = None
+    value: Serde[V] | None = None
     timestamp_extractor: TimestampExtractor | None = None
     offset_reset: OffsetReset | None = None
     name: str | None = None
@@ -258,6 +268,7 @@ class StreamJoined(_Option):
         other_store: the right store.
         logging: make the stores survive a crash.
         log_config: settings of the stores' changelog topics.
+        dsl_store: "rocksdb" or "in_memory", for stores that are not given; the configuration's choice if missing.
 
     >>> from datetime import timedelta
     >>> from millstream import Consumed, JoinWindows, Serdes, StreamJoined, StreamsBuilder
@@ -333,6 +344,7 @@ class Materialized(_Option):
         log_config: settings of the changelog topic.
         retention: how long windows are kept.
         store: the store itself, from `Stores`; its name counts.
+        dsl_store: "rocksdb" or "in_memory", without a store; the configuration's choice if missing.
 
     >>> from millstream import Consumed, Materialized, Serdes, Stores, StreamsBuilder
     >>> from millstream.testing import TopologyTestDriver

@@ -22,7 +22,7 @@ class Dsl:
 
     def name(self, prefix: str, given: str | None = None, suffix: str = "") -> str:
         """A node's name: the given one with the suffix, or a generated one."""
-        return self.graph.new_name(prefix, None if given is None else check_name(given + suffix))
+        return self.graph.new_name(prefix, None if given is None else check_name(check_name(given) + suffix))
 
 
 @dataclass(frozen=True)

@@ -137,7 +137,6 @@ class SinkNode(Node):
     key: AnySerde | None
     value: AnySerde | None
     partitioner: Any = None
-    internal: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)

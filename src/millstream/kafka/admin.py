@@ -10,7 +10,7 @@ from concurrent.futures import TimeoutError as FutureTimeout
 from datetime import timedelta
 from typing import Any, TypeVar
 
-from confluent_kafka import ConsumerGroupTopicPartitions, IsolationLevel, KafkaException, TopicPartition
+from confluent_kafka import IsolationLevel, KafkaException, TopicPartition
 from confluent_kafka import KafkaError as ClientError
 from confluent_kafka.admin import NewTopic as ClientTopic  # type: ignore[attr-defined] # not marked as exported
 from confluent_kafka.admin import OffsetSpec  # type: ignore[attr-defined]
@@ -18,6 +18,7 @@ from confluent_kafka.admin import OffsetSpec  # type: ignore[attr-defined]
 from millstream.config import StreamsConfig, client_properties
 from millstream.kafka.clients import ErrorWatch, make_admin
 from millstream.kafka.errors import BrokerUnavailable, KafkaError, TopicMissing, translate
+from millstream.kafka.groups import GroupOffsets
 from millstream.kafka.topics import NewTopic
 
 Partition = tuple[str, int]
@@ -42,6 +43,7 @@ class Admin:
         self._seconds = timeout.total_seconds()
         self._watch = ErrorWatch()
         self._client = make_admin(config, watch=self._watch)
+        self._groups: dict[str, GroupOffsets] = {}
 
     # Topics
 
@@ -195,17 +197,14 @@ class Admin:
 
     # Groups
 
-    def committed_offsets(self, group: str | None = None) -> dict[Partition, int]:
-        """The positions that a consumer group committed.
+    def committed_offsets(self, partitions: Iterable[Partition], group: str | None = None) -> dict[Partition, int]:
+        """The positions that a consumer group committed; partitions without one are left out.
 
         Args:
+            partitions: the partitions.
             group: the group; the application's unless given.
         """
-        group = group or self._config.application_id
-        request = [ConsumerGroupTopicPartitions(group)]
-        future = self._client.list_consumer_group_offsets(request, request_timeout=self._seconds)[group]
-        found = self._result(future, f"get offsets of group {group}").topic_partitions or []
-        return {(at.topic, at.partition): at.offset for at in found if at.error is None and at.offset >= 0}
+        return self._group(group).committed(partitions)
 
     def commit_offsets(self, offsets: Mapping[Partition, int], group: str | None = None) -> None:
         """Set the positions of a consumer group that has no members.
@@ -214,16 +213,18 @@ class Admin:
             offsets: the positions, each that of the next record to read.
             group: the group; the application's unless given.
         """
-        if not offsets:
-            return
-        group = group or self._config.application_id
-        positions = [TopicPartition(topic, number, at) for (topic, number), at in offsets.items()]
-        request = [ConsumerGroupTopicPartitions(group, positions)]
-        future = self._client.alter_consumer_group_offsets(request, request_timeout=self._seconds)[group]
-        doing = f"commit offsets of group {group}"
-        for at in self._result(future, doing).topic_partitions or []:
-            if at.error is not None:
-                raise translate(at.error, doing, self._config.bootstrap_servers)
+        self._group(group).commit(offsets)
+
+    def close(self) -> None:
+        """Leave the brokers."""
+        while self._groups:
+            self._groups.popitem()[1].close()
+
+    def _group(self, group: str | None) -> GroupOffsets:
+        name = group or self._config.application_id
+        if name not in self._groups:
+            self._groups[name] = GroupOffsets(self._config, name, timeout=timedelta(seconds=self._seconds))
+        return self._groups[name]
 
     # Waiting
 

@@ -59,14 +59,17 @@ _PROPERTIES = {
     "broker.heartbeat.interval.ms": "500",
 }
 
+_HEAP = ("-Xmx512m", "-XX:+UseG1GC", "-XX:MaxGCPauseMillis=20")
+_BRIEF = ("-Xmx128m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")  # for a program that ends after a second
+_QUIET = ("-Dorg.slf4j.simpleLogger.defaultLogLevel=warn", "-Dorg.slf4j.simpleLogger.showDateTime=true")
+
 # Kills the broker when the pipe closes, that is when its owner is gone, in whatever way. A kept directory deserves a
 # proper shutdown; a temporary one is removed.
 _GUARD = """\
+gone() { n=0; while kill -0 "$1" && [ $n -lt "$2" ]; do sleep 0.1; n=$((n + 1)); done; }
 read -r _
-if [ -n "$2" ]; then kill -9 "$1"; rm -rf -- "$2"; exit; fi
-kill "$1"; n=0
-while kill -0 "$1" && [ $n -lt 200 ]; do sleep 0.1; n=$((n + 1)); done
-kill -9 "$1"
+if [ -n "$2" ]; then kill -9 "$1"; gone "$1" 50; rm -rf -- "$2"; exit; fi
+kill "$1"; gone "$1" 200; kill -9 "$1"
 """
 
 
@@ -212,12 +215,20 @@ class DevBroker:
         log = self._directory / "broker.log"
         # -cp by environment: the command line stays readable in `ps`.
         environment = {**os.environ, "CLASSPATH": classpath}
-        options = ["-Xmx512m", "-XX:+UseG1GC", "-XX:MaxGCPauseMillis=20", "-Djava.awt.headless=true"]
-        options += ["-Dorg.slf4j.simpleLogger.defaultLogLevel=warn", "-Dorg.slf4j.simpleLogger.showDateTime=true"]
         with log.open("ab") as output:
             if not (data / "meta.properties").exists():
                 cluster = urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=").replace("-", "_")
-                command = [java, *options, "kafka.tools.StorageTool", "format", "-t", cluster, "-c", str(settings)]
+                command = [
+                    java,
+                    *_BRIEF,
+                    *_QUIET,
+                    "kafka.tools.StorageTool",
+                    "format",
+                    "-t",
+                    cluster,
+                    "-c",
+                    str(settings),
+                ]
                 formatted = subprocess.run(  # noqa: S603 - java was found and the rest is ours
                     command, stdin=subprocess.DEVNULL, stdout=output, stderr=output, env=environment, check=False
                 )
@@ -226,7 +237,7 @@ class DevBroker:
                         f"the broker's directory {data} cannot be set up", detail=_tail(log), hint="see its properties"
                     )
             self._process = subprocess.Popen(  # noqa: S603 - as above
-                [java, *options, "kafka.Kafka", str(settings)],
+                [java, *_HEAP, *_QUIET, "kafka.Kafka", str(settings)],
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=output,

@@ -24,6 +24,8 @@ from millstream.kafka.places import state_directory
 _STOP_SECONDS = 20.0
 _POLL_SECONDS = 0.05
 
+_started: list[DevBroker] = []  # kept: a process that is still running must not be garbage
+
 
 @dataclass(frozen=True)
 class DetachedBroker:
@@ -62,6 +64,7 @@ def start_detached(*, port: int | None = None, directory: Path | None = None) ->
         home = (directory or state_directory() / "broker").absolute()
         broker = DevBroker(home, port=port, detached=True)
         broker.start()
+        _started.append(broker)
         started = DetachedBroker(broker.pid, broker.port, str(home))
         _write(started)
         return started, True

@@ -64,7 +64,14 @@ REFUSED = frozenset(
         ClientError.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
     }
 )
-_MISSING = frozenset({ClientError.UNKNOWN_TOPIC_OR_PART, ClientError._UNKNOWN_TOPIC, ClientError._UNKNOWN_PARTITION})
+_MISSING = frozenset(
+    {
+        ClientError.UNKNOWN_TOPIC_OR_PART,
+        ClientError._UNKNOWN_TOPIC,
+        ClientError._UNKNOWN_PARTITION,
+        ClientError._NOENT,  # "no leaders found": what offsets of a missing topic end with
+    }
+)
 
 
 def translate(error: KafkaException | ClientError, doing: str, servers: str | None = None) -> KafkaError:

@@ -38,21 +38,16 @@ def _unresolved(data: Any) -> Any:
     raise SerdeError("a default serde was used before the configuration was known")
 
 
-DEFAULT_KEY = DeferredSerde("key", lambda key, value: key)
-DEFAULT_VALUE = DeferredSerde("value", lambda key, value: value)
+def _key(default_key: AnySerde | None, default_value: AnySerde | None) -> AnySerde | None:
+    return default_key
 
 
-def wrapping(wrap: Callable[[AnySerde], AnySerde], inner: AnySerde) -> AnySerde:
-    """`wrap(inner)`, now or when the inner serde is known."""
-    if not isinstance(inner, DeferredSerde):
-        return wrap(inner)
-    outer = inner
+def _value(default_key: AnySerde | None, default_value: AnySerde | None) -> AnySerde | None:
+    return default_value
 
-    def make(default_key: AnySerde | None, default_value: AnySerde | None) -> AnySerde | None:
-        known = outer._make(default_key, default_value)
-        return None if known is None else wrap(known)
 
-    return DeferredSerde(inner.what, make)
+DEFAULT_KEY = DeferredSerde("key", _key)
+DEFAULT_VALUE = DeferredSerde("value", _value)
 
 
 def resolved(

@@ -47,6 +47,13 @@ class JsonSerde(Serde[Any]):
 
     def __call__(self, of: type[T]) -> Serde[T]:
         """JSON whose values are objects of a type: a dataclass, a `msgspec.Struct`, `list[Order]`, a TypedDict ..."""
+        return TypedJsonSerde(of)
+
+
+class TypedJsonSerde(Serde[T]):
+    """JSON as objects of one type."""
+
+    def __init__(self, of: type[T]) -> None:
         name = f"json({getattr(of, '__name__', of)})"
         try:
             decode = msgspec.json.Decoder(of).decode
@@ -56,7 +63,7 @@ class JsonSerde(Serde[Any]):
                 detail=str(error),
                 hint="give a dataclass or a msgspec.Struct, defined at the top level of a module",
             ) from error
-        return Serde(msgspec.json.Encoder().encode, decode, immutable=_immutable(of), name=name)
+        super().__init__(msgspec.json.Encoder().encode, decode, immutable=_immutable(of), name=name)
 
 
 def _immutable(of: Any, above: frozenset[Any] = frozenset()) -> bool:

@@ -99,3 +99,8 @@ class Serdes:
         b'ff'
         """
         return Serde(serialize, deserialize, hashable=hashable, immutable=immutable)
+
+
+for _name, _serde in vars(Serdes).items():
+    if isinstance(_serde, Serde):
+        _serde.constant = _name

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Self, TypeVar
 
 from millstream.errors import SerdeError, describe_callable
 
@@ -35,6 +35,20 @@ class Serde(Generic[T]):
 
     serialize: Callable[[T], bytes]
     deserialize: Callable[[bytes], T]
+    #: The name in `Serdes`, for its ready instances.
+    constant: str | None = None
+    _made_with: tuple[tuple[Any, ...], dict[str, Any]]
+
+    def __new__(cls, *arguments: Any, **options: Any) -> Self:
+        """Remember how it was made: functions of C cannot be sent to another process, but the making can."""
+        serde = super().__new__(cls)
+        serde._made_with = (arguments, options)
+        return serde
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        if self.constant is not None:
+            return _constant, (self.constant,)
+        return _make, (type(self), *self._made_with)
 
     def __init__(
         self,
@@ -82,3 +96,14 @@ class Serde(Generic[T]):
 
 
 AnySerde = Serde[Any]
+
+
+def _make(kind: type[AnySerde], arguments: tuple[Any, ...], options: dict[str, Any]) -> AnySerde:
+    return kind(*arguments, **options)
+
+
+def _constant(name: str) -> AnySerde:
+    from millstream.serdes.namespace import Serdes  # which imports this module
+
+    found: AnySerde = getattr(Serdes, name)
+    return found

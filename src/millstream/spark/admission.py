@@ -50,7 +50,7 @@ class Admission:
 
     def beginning(self) -> Offsets:
         """Where the application starts: at the group's committed offsets, or as its sources' reset policies say."""
-        committed = self._admin.committed_offsets()
+        committed = self._admin.committed_offsets(self._partitions)
         begin = self._admin.begin_offsets(self._partitions)
         end = self._admin.end_offsets(self._partitions)
         topics: dict[str, dict[str, int]] = {}

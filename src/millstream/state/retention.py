@@ -93,6 +93,11 @@ class ExpiringRows(Generic[K, T]):
                 self._dropped = floor
                 self.table.drop_before(floor)
 
+    @property
+    def horizon(self) -> int:
+        """The earliest time that can be read."""
+        return self._horizon
+
     def next_number(self) -> int:
         """The number of the next duplicate."""
         self._sequence = (self._sequence + 1) & MAX_SEQUENCE

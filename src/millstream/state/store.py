@@ -61,6 +61,9 @@ class StateStore(ABC):
         """Whether a cache holds nothing that was not written down."""
         return True
 
+    def forget_expired(self) -> None:
+        """Make a flushed cache forget what the store below has forgotten, so that it shows the same as a new one."""
+
     @abstractmethod
     def close(self) -> None:
         """Close the store. What was not flushed is lost."""

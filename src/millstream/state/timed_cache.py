@@ -216,6 +216,13 @@ class TimedCache(ABC, Generic[K, T]):
         self._count = 0
         self._index = None
 
+    def forget_expired(self) -> None:
+        """Forget what cannot be read from the rows below any more. Nothing may be dirty."""
+        bound = self._bound(self._rows.horizon)
+        for entries, places in list(self._entries.values()):
+            for place in places[: bisect_left(places, bound)]:
+                self._discard(entries[place][_KEY], place)
+
     def flush(self) -> None:
         """Write down and forward what is dirty."""
         self._write_down()

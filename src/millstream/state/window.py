@@ -159,6 +159,10 @@ class _WindowBase(StateStore, Generic[K, V, T]):
     def is_flushed(self) -> bool:
         return self._cache is None or self._cache.is_flushed()
 
+    def forget_expired(self) -> None:
+        if self._cache is not None:
+            self._cache.forget_expired()
+
     def close(self) -> None:
         self._rows.close()
 

@@ -10,6 +10,7 @@ from millstream.processors.operator import Operator
 from millstream.processors.user_context import HostContext
 from millstream.records import Headers, Record, RecordContext
 from millstream.serdes.serde import AnySerde
+from millstream.serdes.windowed import WindowedSerde
 from millstream.task.handling import ErrorHandling
 from millstream.task.records import OutputRecord
 from millstream.topology.nodes import SinkNode
@@ -44,10 +45,16 @@ class SinkOperator(Operator):
         self._errors = errors
         self._outputs = outputs
         self._partitioner = node.partitioner
+        # The producer would look at the whole key. Hosts that leave all to it need not be asked for each record.
+        self._asks_context = (
+            node.partitioner is None
+            and isinstance(serdes[0], WindowedSerde)
+            and type(context).default_partition is not HostContext.default_partition
+        )
         self._by_topic: dict[str, tuple[AnySerde, AnySerde]] = {}
         if isinstance(node.topic, str):
             topic = real_name(node.topic)
-            if node.partitioner is None:
+            if node.partitioner is None and not self._asks_context:
                 self.process = self._writer(topic)  # type: ignore[method-assign,assignment]  # the common case
             self._topic: str | None = topic
         else:
@@ -69,6 +76,8 @@ class SinkOperator(Operator):
         except Exception as error:
             self._errors.unwritable(self.name, topic, Record(key, value, timestamp, headers), serdes, error)
             return
+        if self._asks_context and key is not None and isinstance(key_serde, WindowedSerde):
+            partitions = (self.context.default_partition(topic, key_serde.inner.serialize(key.key)),)
         for partition in partitions:
             self._outputs.append((topic, partition, raw_key, raw_value, timestamp, list(headers) if headers else None))
 

@@ -49,6 +49,13 @@ class TaskStores:
         for store in self._flushed:
             store.flush()
 
+    def settle(self) -> None:
+        """After a flush, take what is left out of the caches."""
+        while self.unflushed() is not None:
+            self.flush()
+        for store in self._flushed:
+            store.forget_expired()
+
     def unflushed(self) -> str | None:
         """The name of a store whose cache holds something, if there is one."""
         return next((store.name for store in self._flushed if not store.is_flushed()), None)

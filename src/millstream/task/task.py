@@ -169,14 +169,15 @@ class Task:
         """Flush the caches, which forwards what they held.
 
         Args:
-            until_clean: flush again what a flush wrote into caches that had been flushed before it. Kafka Streams
-                leaves that to the next commit; a task that is to be saved cannot.
+            until_clean: leave nothing in the caches that the stores below do not have, so that the task can be saved
+                and goes on the same here and elsewhere. Kafka Streams leaves what a flush wrote into caches that had
+                been flushed before it to the next commit, and lets caches show what has expired.
         """
         self.context.commit_requested = False
         try:
             self._stores.flush()
-            while until_clean and self._stores.unflushed() is not None:
-                self._stores.flush()
+            if until_clean:
+                self._stores.settle()
         except Exception as error:
             self._fail(error, "commit")
 

@@ -145,7 +145,7 @@ MOVES: dict[str, Callable[[], Callable[[Host], None]]] = {
 
 
 @pytest.mark.parametrize("how", MOVES)
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(batches=batches())
 def test_a_moved_task_goes_on_as_if_nothing_had_happened(application: Any, how: str, batches: Batches) -> None:
     staying, moving = Host(application), Host(application)
