@@ -5,6 +5,8 @@ Everything public is imported from here; what helps in tests is in `millstream.t
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 from millstream.config import StreamsConfig
 from millstream.dsl.branched import Branched, BranchedKStream
 from millstream.dsl.builder import StreamsBuilder
@@ -89,7 +91,13 @@ from millstream.windows import (
     UnlimitedWindows,
 )
 
+if TYPE_CHECKING:
+    from millstream.spark.client import KafkaStreams, State, UncaughtAction
+
 __version__ = "0.1.0"
+
+#: Names that bring Spark and the Kafka clients along, imported when they are first asked for.
+_RUNTIME = frozenset({"KafkaStreams", "State", "UncaughtAction"})
 
 __all__ = [
     "ArgumentError",
@@ -117,6 +125,7 @@ __all__ = [
     "KGroupedTable",
     "KStream",
     "KTable",
+    "KafkaStreams",
     "LogAndContinueExceptionHandler",
     "LogAndContinueProcessingExceptionHandler",
     "LogAndFailExceptionHandler",
@@ -136,13 +145,14 @@ __all__ = [
     "RecordMetadata",
     "Repartitioned",
     "Response",
-    "SerdeError",
     "Serde",
+    "SerdeError",
     "Serdes",
     "SessionWindowedCogroupedKStream",
     "SessionWindowedKStream",
     "SessionWindows",
     "SlidingWindows",
+    "State",
     "StateStore",
     "StateStoreError",
     "StoreBuilder",
@@ -161,6 +171,7 @@ __all__ = [
     "TopologyDescription",
     "TopologyError",
     "TransformerContext",
+    "UncaughtAction",
     "UnlimitedWindows",
     "UsePartitionTimeOnInvalidTimestamp",
     "ValueAndTimestamp",
@@ -170,3 +181,11 @@ __all__ = [
     "Window",
     "Windowed",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _RUNTIME:
+        from millstream.spark import client  # a test of a topology needs neither Java nor a broker
+
+        return getattr(client, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

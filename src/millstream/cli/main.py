@@ -12,6 +12,7 @@ from rich.text import Text
 
 from millstream.cli.broker import broker
 from millstream.cli.describe import describe
+from millstream.cli.run import run
 from millstream.cli.topics import topics
 from millstream.errors import MillstreamError
 
@@ -25,6 +26,7 @@ app = typer.Typer(
 app.add_typer(broker, name="broker")
 app.add_typer(topics, name="topics")
 app.command()(describe)
+app.command()(run)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -192,16 +192,16 @@ class Branch(Operator):
     children: dict[str, Callable[[Any, Any, int, Headers | None], None]]
 
     def __init__(self, branches: tuple[tuple[Callable[[Any, Any], bool], str], ...], default: str | None) -> None:
-        self._branches = branches
-        self._default = default
+        self.branches = branches
+        self.default = default
 
     def process(self, key: Any, value: Any, timestamp: int, headers: Headers | None) -> None:
-        for predicate, child in self._branches:
+        for predicate, child in self.branches:
             if predicate(key, value):
                 self.children[child](key, value, timestamp, headers)
                 return
-        if self._default is not None:
-            self.children[self._default](key, value, timestamp, headers)
+        if self.default is not None:
+            self.children[self.default](key, value, timestamp, headers)
 
 
 def not_a_pair(function: Callable[..., Any], result: object) -> TypeError:

@@ -23,6 +23,7 @@ from millstream.errors import MillstreamError, StreamsError
 from millstream.kafka.embedded import with_broker
 from millstream.spark.failures import of_spark
 from millstream.spark.launch import Launched, launch
+from millstream.spark.metrics import MetricsServer
 from millstream.spark.session import spark_session
 from millstream.spark.statistics import Statistics
 from millstream.topology.topology import Topology
@@ -94,6 +95,7 @@ class KafkaStreams:
         self._failure: MillstreamError | None = None
         self._watcher: threading.Thread | None = None
         self._once = False
+        self._metrics: MetricsServer | None = None
         #: What the batches so far reported.
         self.statistics = Statistics()
 
@@ -130,6 +132,8 @@ class KafkaStreams:
             session = self._spark or spark_session(config)
             self._launched = launch(self._topology, config, session, uuid.uuid4().hex)
             self._begin()
+            if config.metrics_port is not None:
+                self._metrics = MetricsServer(config.application_id, self.statistics, config.metrics_port)
         except BaseException:
             self._move(State.PENDING_ERROR)
             self._clean()
@@ -215,6 +219,16 @@ class KafkaStreams:
         """What each task last reported: records, dropped ones, stream time, state."""
         return self.statistics.tasks()
 
+    @property
+    def metrics_port(self) -> int | None:
+        """Where Prometheus can ask for the metrics; None if they are not served."""
+        return None if self._metrics is None else self._metrics.port
+
+    @property
+    def failure(self) -> MillstreamError | None:
+        """Why it is in state ERROR."""
+        return self._failure
+
     # --- inside
 
     def _begin(self) -> None:
@@ -253,6 +267,9 @@ class KafkaStreams:
             return
 
     def _clean(self) -> None:
+        if self._metrics is not None:
+            metrics, self._metrics = self._metrics, None
+            metrics.close()
         if self._launched is not None:
             shutil.rmtree(self._launched.directory, ignore_errors=True)
 

@@ -6,6 +6,7 @@ import json
 import logging
 import os
 import threading
+import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -70,11 +71,14 @@ class Launched:
 
         def finish(batch: DataFrame, batch_id: int) -> None:
             self._running += 1
+            started = time.perf_counter()
             try:
                 reports = [unpack(bytes(row.parcel)) for row in batch.collect()]
             finally:
                 self._running -= 1
-            statistics.add([report.statistics for report in reports if report.wave == -1])
+            statistics.add(
+                [report.statistics for report in reports if report.wave == -1], time.perf_counter() - started
+            )
             next_due = statistics.next_due()
             if next_due is None:
                 due.unlink(missing_ok=True)

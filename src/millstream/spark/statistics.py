@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import threading
-import time
 from typing import Any
+
+_STAGES = ("read_s", "process_s", "save_s", "write_s")
 
 
 class Statistics:
@@ -16,32 +17,43 @@ class Statistics:
         self._processed = 0
         self._written = 0
         self._batches = 0
-        self._seconds: dict[str, float] = {}
-        self._last_batch: float | None = None
+        self._lag = 0
+        self._batch_records = 0
+        self._batch_seconds = 0.0
+        self._stages: dict[str, float] = dict.fromkeys(_STAGES, 0.0)
 
-    def add(self, reports: list[dict[str, Any]]) -> None:
-        """Take in the reports of one batch."""
+    def add(self, reports: list[dict[str, Any]], seconds: float) -> None:
+        """Take in the reports of one batch, which took so long."""
         with self._lock:
             self._batches += 1
-            self._last_batch = time.time()
+            self._batch_seconds = seconds
+            self._batch_records = sum(report["processed"] for report in reports if report["wave"] == 0)
             for report in reports:
                 self._processed += report["processed"]
                 self._written += report["written"]
                 self._tasks.update(report["tasks"])
-                for name in ("read_s", "process_s", "save_s", "write_s"):
-                    self._seconds[name] = self._seconds.get(name, 0.0) + report[name]
+                for stage in _STAGES:
+                    self._stages[stage] += report[stage]
+
+    def set_lag(self, records: int) -> None:
+        """Note how many records wait in the input topics."""
+        self._lag = records
 
     def totals(self) -> dict[str, float]:
-        """Numbers of the whole application."""
+        """Numbers of the whole application; times are of all lanes together."""
         with self._lock:
             return {
                 "process-total": self._processed,
                 "records-produced-total": self._written,
                 "commit-total": self._batches,
-                "dropped-records-total": sum(task.get("dropped", 0) for task in self._tasks.values()),
-                "state-bytes-total": sum(task.get("state_bytes", 0) for task in self._tasks.values()),
-                "restored-records-total": sum(task.get("restored", 0) for task in self._tasks.values()),
-                **{name.replace("_s", "-seconds-total"): value for name, value in self._seconds.items()},
+                "dropped-records-total": self._sum("dropped"),
+                "punctuate-total": self._sum("punctuated"),
+                "restored-records-total": self._sum("restored"),
+                "state-bytes": self._sum("state_bytes"),
+                "records-lag": self._lag,
+                "batch-seconds": self._batch_seconds,
+                "batch-records": self._batch_records,
+                **{f"{stage.removesuffix('_s')}-seconds-total": value for stage, value in self._stages.items()},
             }
 
     def tasks(self) -> dict[str, dict[str, Any]]:
@@ -52,5 +64,7 @@ class Statistics:
     def next_due(self) -> int | None:
         """When the next wall-clock punctuation is due."""
         with self._lock:
-            dues = [task["due"] for task in self._tasks.values() if task.get("due") is not None]
-            return min(dues, default=None)
+            return min((task["due"] for task in self._tasks.values() if task.get("due") is not None), default=None)
+
+    def _sum(self, name: str) -> int:
+        return sum(task.get(name, 0) for task in self._tasks.values())

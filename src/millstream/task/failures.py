@@ -6,10 +6,16 @@ import sysconfig
 from collections.abc import Mapping
 from pathlib import Path
 from types import FrameType, TracebackType
+from typing import Final
 
 from millstream.errors import MillstreamError, ProcessingError
 from millstream.processors.context import TaskContext
 from millstream.processors.operator import Operator
+
+#: What file names of generated functions begin with (`millstream.task.fused`).
+GENERATED: Final = "<millstream "
+#: The name in such a function's namespace under which lines are mapped to nodes.
+NODES: Final = "__nodes__"
 
 _PACKAGE = str(Path(__file__).parent.parent)
 _LIBRARIES = tuple({sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")})
@@ -18,7 +24,10 @@ _LIBRARIES = tuple({sysconfig.get_path(name) for name in ("stdlib", "platstdlib"
 def failing_node(error: BaseException, operators: Mapping[str, Operator]) -> str | None:
     """The name of the innermost node that was at work when the error was raised."""
     found = None
-    for frame, _ in _frames(error.__traceback__):
+    for frame, line in _frames(error.__traceback__):
+        if frame.f_code.co_filename.startswith(GENERATED):
+            found = frame.f_globals[NODES].get(line, found)
+            continue
         owner = frame.f_locals.get("self")
         if isinstance(owner, Operator) and operators.get(owner.name) is owner:
             found = owner.name
@@ -33,7 +42,7 @@ def user_function(error: BaseException) -> str | None:
     own = library = None
     for frame, line in _frames(error.__traceback__):
         code = frame.f_code
-        if code.co_filename.startswith(_PACKAGE):
+        if code.co_filename.startswith((_PACKAGE, GENERATED)):
             continue
         name = code.co_qualname.rsplit("<locals>.", 1)[-1]
         text = f"{name} at {Path(code.co_filename).name}:{line}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from typing import Any
+from typing import Any, NamedTuple
 
 from millstream.errors import ProductionError, describe_callable
 from millstream.processors.operator import Operator
@@ -14,6 +14,16 @@ from millstream.serdes.windowed import WindowedSerde
 from millstream.task.handling import ErrorHandling
 from millstream.task.records import OutputRecord
 from millstream.topology.nodes import SinkNode
+
+
+class PlainSink(NamedTuple):
+    """What it takes to write a record to a topic."""
+
+    serialize_key: Callable[[Any], bytes]
+    serialize_value: Callable[[Any], bytes]
+    append: Callable[[OutputRecord], None]
+    #: Called with a record that could not be serialised, and why.
+    unwritable: Callable[[Record[Any, Any], Exception], None]
 
 
 class SinkOperator(Operator):
@@ -52,9 +62,12 @@ class SinkOperator(Operator):
             and type(context).default_partition is not HostContext.default_partition
         )
         self._by_topic: dict[str, tuple[AnySerde, AnySerde]] = {}
+        #: The topic of all records, if nothing has to be found out for any of them.
+        self.plain_topic: str | None = None
         if isinstance(node.topic, str):
             topic = real_name(node.topic)
             if node.partitioner is None and not self._asks_context:
+                self.plain_topic = topic
                 self.process = self._writer(topic)  # type: ignore[method-assign,assignment]  # the common case
             self._topic: str | None = topic
         else:
@@ -82,11 +95,8 @@ class SinkOperator(Operator):
             self._outputs.append((topic, partition, raw_key, raw_value, timestamp, list(headers) if headers else None))
 
     def _writer(self, topic: str) -> Callable[[Any, Any, int, Headers | None], None]:
-        """`process` for one topic without a partitioner, all it needs in reach."""
-        serdes = self._serdes_for(topic)
-        serialize_key, serialize_value = serdes[0].serialize, serdes[1].serialize
-        append = self._outputs.append
-        unwritable, name = self._errors.unwritable, self.name
+        """`process` for a plain topic, all it needs in reach."""
+        serialize_key, serialize_value, append, unwritable = self.plain(topic)
 
         def write(key: Any, value: Any, timestamp: int, headers: Headers | None) -> None:
             try:
@@ -101,9 +111,18 @@ class SinkOperator(Operator):
                     )
                 )
             except Exception as error:
-                unwritable(name, topic, Record(key, value, timestamp, headers), serdes, error)
+                unwritable(Record(key, value, timestamp, headers), error)
 
         return write
+
+    def plain(self, topic: str) -> PlainSink:
+        """The parts of a sink with a plain topic, for code that does its work."""
+        serdes = self._serdes_for(topic)
+
+        def unwritable(record: Record[Any, Any], error: Exception) -> None:
+            self._errors.unwritable(self.name, topic, record, serdes, error)
+
+        return PlainSink(serdes[0].serialize, serdes[1].serialize, self._outputs.append, unwritable)
 
     def _serdes_for(self, topic: str) -> tuple[AnySerde, AnySerde]:
         serdes = self._by_topic.get(topic)

@@ -1,16 +1,18 @@
 """Connecting a task's operators.
 
-There are two ways. If an exception can only end the task, a node's one child is called directly and nothing stands
-between them. If a handler may decide to go on, every call of an operator is guarded, so that only its record is lost.
+There are two ways. If an exception can only end the task, nothing stands between operators, and stateless ones are
+fused. If a handler may decide to go on, every call of an operator is guarded, so that only its record is lost.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from millstream.processors.operator import Forward, Operator, forward_to_nobody
+from millstream.processors.user import UserOperator
 from millstream.records import Headers, Record
+from millstream.task.fused import Fuser
 from millstream.task.handling import ErrorHandling, FatalError
 from millstream.task.sink import SinkOperator
 from millstream.task.source import Source
@@ -21,9 +23,29 @@ def connect(
     nodes: Iterable[Node], operators: Mapping[str, Operator], sources: Mapping[str, Source], errors: ErrorHandling
 ) -> None:
     """Give every source and operator its way to its children, in the order they were attached."""
-    entry: Callable[[Operator], Forward] = (lambda child: _guarded(child, errors)) if errors.guards_nodes else _direct
+    if errors.guards_nodes:
+        _connect_guarded(nodes, operators, sources, errors)
+    else:
+        _connect_fused({node.name: node for node in nodes}, operators, sources)
+
+
+def _connect_fused(nodes: Mapping[str, Node], operators: Mapping[str, Operator], sources: Mapping[str, Source]) -> None:
+    fuser = Fuser(nodes, operators)
+    for name in nodes:
+        if name in sources:
+            sources[name].forward = fuser.forward(name)
+        elif not fuser.is_fused(name):
+            operator = operators[name]
+            operator.forward = fuser.forward(name)
+            if isinstance(operator, UserOperator):
+                operator.children = {child: fuser.entry(child) for child in fuser.children(name)}
+
+
+def _connect_guarded(
+    nodes: Iterable[Node], operators: Mapping[str, Operator], sources: Mapping[str, Source], errors: ErrorHandling
+) -> None:
     for node in nodes:
-        children = {name: entry(operators[name]) for name in node.children if name in operators}
+        children = {name: _guarded(operators[name], errors) for name in node.children if name in operators}
         forward = _all(list(children.values()))
         if node.name in sources:
             sources[node.name].forward = forward
@@ -31,10 +53,6 @@ def connect(
             operator = operators[node.name]
             operator.forward = forward
             operator.children = children  # type: ignore[attr-defined]  # for those that forward to one child by name
-
-
-def _direct(child: Operator) -> Forward:
-    return child.process
 
 
 def _guarded(child: Operator, errors: ErrorHandling) -> Forward:
@@ -59,14 +77,6 @@ def _all(children: list[Forward]) -> Forward:
         return forward_to_nobody
     if len(children) == 1:
         return children[0]
-    if len(children) == 2:
-        first, second = children
-
-        def forward_to_two(key: Any, value: Any, timestamp: int, headers: Headers | None) -> None:
-            first(key, value, timestamp, headers)
-            second(key, value, timestamp, headers)
-
-        return forward_to_two
 
     def forward_to_all(key: Any, value: Any, timestamp: int, headers: Headers | None) -> None:
         for child in children:
