@@ -5,7 +5,7 @@ Everything public is imported from here; what helps in tests is in `millstream.t
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import typing as _typing
 
 from millstream.config import StreamsConfig
 from millstream.dsl.branched import Branched, BranchedKStream
@@ -91,7 +91,7 @@ from millstream.windows import (
     UnlimitedWindows,
 )
 
-if TYPE_CHECKING:
+if _typing.TYPE_CHECKING:
     from millstream.spark.client import KafkaStreams, State, UncaughtAction
 
 __version__ = "0.1.0"
@@ -183,7 +183,7 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> _typing.Any:
     if name in _RUNTIME:
         from millstream.spark import client  # a test of a topology needs neither Java nor a broker
 

@@ -29,9 +29,7 @@ def run(
     application_id: Annotated[str | None, typer.Option(help="the application's id")] = None,
     master: Annotated[str | None, typer.Option(help="Spark's master, such as local[4] or spark://host:7077")] = None,
     threads: Annotated[int | None, typer.Option(help="cores to use without --master")] = None,
-    exactly_once: Annotated[
-        bool, typer.Option("--exactly-once", help="exactly_once_v2 instead of at_least_once")
-    ] = False,
+    exactly_once: Annotated[bool, typer.Option("--exactly-once", help="instead of at least once")] = False,
     checkpoint: Annotated[str | None, typer.Option(help="where a restart finds what it needs")] = None,
     once: Annotated[bool, typer.Option("--once", help="process what is there and stop")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="no live line")] = False,
@@ -86,6 +84,7 @@ def status_line(state: State, rate: float, totals: dict[str, float]) -> Text:
     """One line of what an application does."""
     return Text.assemble(
         (f"{state.value:<12}", "bold green" if state is State.RUNNING else "bold yellow"),
-        f"{rate:>12,.0f} records/s   lag {totals['records-lag']:>10,.0f}   batch {totals['batch-seconds'] * 1000:>6,.0f} ms"
-        f"   state {totals['state-bytes'] / 1e6:>8,.1f} MB   dropped {totals['dropped-records-total']:,.0f}",
+        f"{rate:>12,.0f} records/s   lag {totals['records-lag']:>10,.0f}",
+        f"   batch {totals['batch-seconds'] * 1000:>6,.0f} ms   state {totals['state-bytes'] / 1e6:>8,.1f} MB",
+        f"   dropped {totals['dropped-records-total']:,.0f}",
     )

@@ -14,6 +14,7 @@ Offsets = dict[str, Any]
 
 _FIRST_RECORDS = 20_000
 _SLEEP_SECONDS = 0.01
+_REPORT_SECONDS = 0.5
 
 
 class Admission:
@@ -47,6 +48,7 @@ class Admission:
         self._last_poll = 0.0
         self._stop_at: dict[tuple[str, int], int] | None = None
         self._due_file = due_file
+        self._reported = 0.0
 
     def beginning(self) -> Offsets:
         """Where the application starts: at the group's committed offsets, or as its sources' reset policies say."""
@@ -75,6 +77,7 @@ class Admission:
         starts = {place: start["topics"].get(place[0], {}).get(str(place[1]), 0) for place in self._partitions}
         waiting = {place: max(0, ends[place] - starts[place]) for place in self._partitions}
         total = sum(waiting.values())
+        self._report(total, now)
         if total == 0 and not self._punctuation_due(start, int(now * 1000)):
             self._begun = None
             time.sleep(_SLEEP_SECONDS)
@@ -111,6 +114,12 @@ class Admission:
         wanted = self._taken / seconds * self._target_seconds
         if self._taken >= self._limit * 0.5 or wanted < self._limit:
             self._limit = min(max(wanted, self._limit / 2, 1_000.0), self._limit * 3, self._config.max_batch_records)
+
+    def _report(self, lag: int, now: float) -> None:
+        """Let the driver know how much is waiting, now and then."""
+        if now - self._reported >= _REPORT_SECONDS:
+            self._reported = now
+            self._due_file.with_suffix(".lag").write_text(str(lag))
 
     def _punctuation_due(self, start: Offsets, now: int) -> bool:
         """Whether a batch is worth while without any record: for punctuation, and once to set it up."""

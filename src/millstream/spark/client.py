@@ -213,6 +213,8 @@ class KafkaStreams:
 
     def metrics(self) -> dict[str, float]:
         """Numbers of the whole application, by Kafka Streams' names where there are such."""
+        if self._launched is not None:
+            self.statistics.set_lag(self._launched.lag)
         return self.statistics.totals()
 
     def tasks(self) -> dict[str, dict[str, Any]]:

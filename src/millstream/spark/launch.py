@@ -51,6 +51,14 @@ class Launched:
         """Whether a batch is being processed."""
         return self._running > 0
 
+    @property
+    def lag(self) -> int:
+        """How many records wait in the input topics, as last looked."""
+        try:
+            return int(self.control.with_suffix(".lag").read_text())
+        except (FileNotFoundError, ValueError):
+            return 0
+
     def start_query(self, statistics: Statistics, *, once: bool) -> StreamingQuery:
         """Start the streaming query."""
         program = self.program
