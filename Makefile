@@ -38,8 +38,8 @@ format: setup ## put the code in order
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
 
-demo: setup ## run an example application
-	$(BIN)/python examples/orders.py
+demo: setup ## run the main example on a real broker and Spark, exactly once (KEEP=--keep runs on)
+	$(BIN)/python examples/live_orders.py $(KEEP)
 
 bench: setup ## measure
 	$(BIN)/python bench/task.py

@@ -10,7 +10,6 @@ import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from pyspark import cloudpickle
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
@@ -26,6 +25,7 @@ from millstream.spark.outputs import transactional_id
 from millstream.spark.plan import Plan
 from millstream.spark.program import Program
 from millstream.spark.session import lanes_of
+from millstream.spark.shipping import shipped
 from millstream.spark.source import FORMAT, SCHEMA, MillstreamSource
 from millstream.spark.statistics import Statistics
 from millstream.spark.waves import lane_keys, wave_function
@@ -122,7 +122,7 @@ def launch(topology: Topology, config: StreamsConfig, session: SparkSession, uni
         admin.create_topics([NewTopic(program.progress_topic, partitions)])
         _shut_out(config, range(lanes, remembered.lanes))
     directory = lane_client.directory(run_id)
-    (directory / "program").write_bytes(cloudpickle.dumps(program))  # type: ignore[no-untyped-call]
+    (directory / "program").write_bytes(shipped(program))
     return Launched(program, session, directory, directory / "pause")
 
 

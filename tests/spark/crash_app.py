@@ -1,0 +1,92 @@
+"""The application of the crash tests, a process of its own so that it can be killed.
+
+python crash_app.py BOOTSTRAP APPLICATION-ID DIRECTORY MASTER [MAX-BATCH-RECORDS]
+
+It counts clicks by user and by user and minute, and joins clicks with buys by their id, which is not their key. All
+with caching off, so that every single count is a record.
+"""
+
+from __future__ import annotations
+
+import logging
+import sys
+from datetime import timedelta
+from pathlib import Path
+
+from millstream import (
+    Consumed,
+    Grouped,
+    JoinWindows,
+    KafkaStreams,
+    Materialized,
+    Produced,
+    Serdes,
+    StreamJoined,
+    StreamsBuilder,
+    StreamsConfig,
+    TimeWindows,
+    Topology,
+)
+
+CLICKS, BUYS = "clicks", "buys"
+COUNTS, MINUTES, PAIRS = "counts", "minutes", "pairs"
+ALWAYS = timedelta(days=1)
+
+
+def topology() -> Topology:
+    """Counts, windowed counts, and a join across a re-key."""
+    builder = StreamsBuilder()
+    texts = Consumed(Serdes.string, Serdes.string)
+    clicks = builder.stream(CLICKS, texts)
+    buys = builder.stream(BUYS, texts)
+    by_user = clicks.group_by_key(Grouped(Serdes.string, Serdes.string))
+    numbers = Produced(Serdes.string, Serdes.long)
+    by_user.count(materialized=Materialized("by-user")).to_stream().to(COUNTS, numbers)
+    minutes = by_user.windowed_by(TimeWindows.of_size(timedelta(minutes=1), grace=ALWAYS))
+    (
+        minutes.count(materialized=Materialized("by-minute"))
+        .to_stream()
+        .select_key(lambda window, count: f"{window.key}@{window.window.start}")
+        .to(MINUTES, numbers)
+    )
+    (
+        clicks.select_key(lambda user, number: number)
+        .join(
+            buys.select_key(lambda user, number: number),
+            lambda click, buy: f"{click}+{buy}",
+            JoinWindows.of_time_difference(timedelta(hours=1), grace=ALWAYS),
+            StreamJoined(Serdes.string, Serdes.string, Serdes.string, name="match", store_name="match"),
+        )
+        .to(PAIRS, Produced(Serdes.string, Serdes.string))
+    )
+    return builder.build()
+
+
+def configuration(
+    bootstrap: str, application_id: str, directory: Path, master: str, max_batch_records: int = 1_000
+) -> StreamsConfig:
+    """Exactly once, every update, small batches."""
+    return StreamsConfig(
+        application_id=application_id,
+        bootstrap_servers=bootstrap,
+        processing_guarantee="exactly_once_v2",
+        statestore_cache_max_bytes=0,
+        master=master,
+        checkpoint_location=directory / "checkpoint",
+        max_batch_records=max_batch_records,
+    )
+
+
+def main() -> None:
+    """Run until SIGTERM."""
+    logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    bootstrap, application_id, directory, master, *more = sys.argv[1:]
+    config = configuration(bootstrap, application_id, Path(directory), master, *map(int, more))
+    with KafkaStreams(topology(), config) as streams:
+        print("running", flush=True)
+        streams.wait()
+    print("closed", flush=True)
+
+
+if __name__ == "__main__":
+    main()
