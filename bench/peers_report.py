@@ -164,16 +164,16 @@ def _bars(row: Row, y: int, scale: float) -> list[str]:
     middle = y + _BAR + 4
     parts = [_text(_LEFT - 10, middle, f"{row['workload']}, {row['guarantee']}", anchor="end")]
     ratio = "" if row["ratio"] is None else f" ({row['ratio']:.2f} x)"
-    for top, value, colour, note in (
-        (y, row["millstream"], _MINE, ratio),
-        (y + _BAR + 1, row["kafka_streams"], _THEIRS, ""),
+    goal = (row["goal"] or 0.0) * scale
+    for top, value, colour, note, reach in (
+        (y, row["millstream"], _MINE, ratio, goal),
+        (y + _BAR + 1, row["kafka_streams"], _THEIRS, "", 0.0),
     ):
         width = (value or 0.0) * scale
         parts.append(f'<rect x="{_LEFT}" y="{top}" width="{width:.1f}" height="{_BAR}" fill="{colour}"/>')
-        parts.append(_text(_LEFT + width + 6, top + 11, _number(value, row["unit"]) + note))
-    if row["goal"] is not None:
-        x = _LEFT + row["goal"] * scale
-        parts.append(f'<rect x="{x - 1:.1f}" y="{y - 2}" width="2" height="{_BAR + 4}" fill="{_GOAL}"/>')
+        parts.append(_text(_LEFT + max(width, reach) + 6, top + 11, _number(value, row["unit"]) + note))
+    if goal:
+        parts.append(f'<rect x="{_LEFT + goal - 1:.1f}" y="{y - 2}" width="2" height="{_BAR + 4}" fill="{_GOAL}"/>')
     return parts
 
 

@@ -25,7 +25,8 @@ class Operator:
     """One node's work in one task.
 
     The task sets `name` and `forward` (to all children, in order) before it calls `init`, so an operator may keep
-    `self.forward` in a local. With one child `forward` *is* the child's `process`.
+    `self.forward` in a local. With one child `forward` *is* the child's `process`, unless the child is fused with what
+    is below it (`millstream.task.fused`).
     """
 
     name: str = ""

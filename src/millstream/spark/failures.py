@@ -4,12 +4,26 @@ from __future__ import annotations
 
 import json
 import re
+import traceback
 
 from millstream import errors
 from millstream.errors import MillstreamError, StreamsError
+from millstream.kafka import errors as kafka_errors
 
 _MARK = "MILLSTREAM-ERROR"
 _PATTERN = re.compile(rf"{_MARK}:(\{{.*\}}):END", re.DOTALL)
+
+
+def described(error: Exception) -> dict[str, str | None]:
+    """An error in parts that can be sent."""
+    known = isinstance(error, MillstreamError)
+    return {
+        "type": type(error).__name__,
+        "primary": error.primary if isinstance(error, MillstreamError) else f"{type(error).__name__}: {error}",
+        "detail": error.detail if isinstance(error, MillstreamError) else None,
+        "hint": error.hint if isinstance(error, MillstreamError) else None,
+        "traceback": "" if known and error.__cause__ is None else traceback.format_exc(),
+    }
 
 
 def marked(error: dict[str, str | None]) -> str:
@@ -26,7 +40,8 @@ def of_spark(message: str) -> MillstreamError:
             "the query failed", detail=last[0] if last else message, hint="Spark's log has the whole story"
         )
     parts = json.loads(found.group(1))
-    kind = getattr(errors, parts["type"] or "", StreamsError)
+    name = parts["type"] or ""
+    kind = getattr(errors, name, None) or getattr(kafka_errors, name, StreamsError)
     if not (isinstance(kind, type) and issubclass(kind, MillstreamError)):
         kind = StreamsError
     detail = "\n".join(part for part in (parts["detail"], parts["traceback"]) if part) or None

@@ -21,7 +21,7 @@ class Bundle(msgspec.Struct, array_like=True):
 
     topic: str
     partition: int
-    #: The place of the task that wrote them: bundles are merged in this order, wherever tasks ran.
+    #: The wave and the place of the task that wrote them, as one number: bundles are merged in this order.
     origin: int
     records: list[tuple[bytes | None, bytes | None, int, list[tuple[str, bytes | None]] | None, int]]
 
@@ -55,7 +55,8 @@ def merged(parcels: list[Parcel]) -> dict[tuple[str, int], list[RawRecord]]:
     for parcel in parcels:
         for bundle in parcel.bundles:
             bundles.setdefault((bundle.topic, bundle.partition), []).append(bundle)
-    return {place: _by_time(found) for place, found in bundles.items()}
+    # Sorted: in which order parcels arrive is chance, and tasks take partitions with equal times in this order.
+    return {place: _by_time(bundles[place]) for place in sorted(bundles)}
 
 
 def _by_time(bundles: list[Bundle]) -> list[RawRecord]:

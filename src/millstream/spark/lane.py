@@ -96,6 +96,7 @@ class Lane:
         statistics = {
             "lane": self._index,
             "wave": version.wave,
+            "read": sum(map(len, read.values())),
             "processed": processed,
             "written": len(outputs),
             "read_s": ready - started,
@@ -172,8 +173,9 @@ class Lane:
             if found is None:
                 found = bundles[place] = []
             found.append((key, value, timestamp, headers, len(found)))
+        origin = version.wave * len(self._place) + self._place[slot]
         for (topic, partition), records in bundles.items():
-            self._send(topic, internal[topic], partition, self._place[slot], records, sent)
+            self._send(topic, internal[topic], partition, origin, records, sent)
         return outputs
 
     def _pass_on(self, read: Mapping[Partition, list[RawRecord]], sent: dict[int, list[Bundle]]) -> None:

@@ -9,15 +9,17 @@ import contextlib
 import gc
 import logging
 import os
+import shutil
 import socket
 import sys
-import traceback
+import threading
+import time
 from pathlib import Path
 from typing import Any
 
 from pyspark import cloudpickle
 
-from millstream.errors import MillstreamError
+from millstream.spark.failures import described
 from millstream.spark.frames import pack, receive, send, unpack
 from millstream.spark.lane import Lane
 from millstream.spark.statefiles import Version
@@ -27,6 +29,8 @@ log = logging.getLogger("millstream.spark")
 #: A lane that nobody asks anything ends; it is started again when it is needed.
 _IDLE_SECONDS = 600
 _LOOK_SECONDS = 1.0
+#: How long a lane that is no longer wanted may take to end properly.
+_GRACE_SECONDS = 5.0
 
 
 def serve(path: str, index: int, driver: int | None) -> None:
@@ -36,13 +40,15 @@ def serve(path: str, index: int, driver: int | None) -> None:
     listener.bind(temporary)
     listener.listen()
     os.replace(temporary, path)  # from here on others find it, and find it listening
+    place = _Place(path, driver)
+    threading.Thread(target=place.watch, name="watch", daemon=True).start()
     listener.settimeout(_LOOK_SECONDS)
     lane: Lane | None = None
     idle = 0.0
     # What tasks keep lives long; the collector need not go through it again and again.
     gc.set_threshold(50_000, 50, 50)
     try:
-        while idle < _IDLE_SECONDS and _alive(driver) and os.path.exists(path):
+        while idle < _IDLE_SECONDS and place.is_wanted:
             try:
                 connection, _ = listener.accept()
             except TimeoutError:
@@ -55,8 +61,46 @@ def serve(path: str, index: int, driver: int | None) -> None:
     finally:
         if lane is not None:
             lane.close()
-        with contextlib.suppress(FileNotFoundError):
-            Path(path).unlink()
+        place.leave()
+
+
+class _Place:
+    """A lane's socket: as long as it is there, and its driver is, the lane is wanted."""
+
+    def __init__(self, path: str, driver: int | None) -> None:
+        self._path = Path(path)
+        self._driver = driver
+        self._mine = self._identity()
+
+    @property
+    def is_wanted(self) -> bool:
+        return _alive(self._driver) and self._is_mine
+
+    def watch(self) -> None:
+        """End the process when it is not wanted, even while it waits for a broker that is away."""
+        while self.is_wanted:
+            time.sleep(_LOOK_SECONDS)
+        time.sleep(_GRACE_SECONDS)
+        self.leave()
+        os._exit(1)
+
+    def leave(self) -> None:
+        """Remove what nobody else needs."""
+        if self._is_mine:  # not that of a lane that was started in this one's place
+            self._path.unlink(missing_ok=True)
+        if not _alive(self._driver):
+            shutil.rmtree(self._path.parent, ignore_errors=True)
+
+    @property
+    def _is_mine(self) -> bool:
+        return self._mine is not None and self._identity() == self._mine
+
+    def _identity(self) -> tuple[int, int] | None:
+        try:
+            found = self._path.stat()
+        except FileNotFoundError:
+            return None
+        return found.st_ino, found.st_ctime_ns  # numbers of inodes are used again
 
 
 def _converse(connection: socket.socket, lane: Lane | None, index: int) -> Lane | None:
@@ -72,7 +116,7 @@ def _converse(connection: socket.socket, lane: Lane | None, index: int) -> Lane 
             try:
                 send(connection, {"rows": _run(lane, request)})
             except Exception as error:
-                send(connection, {"error": _described(error)})
+                send(connection, {"error": described(error)})
                 # What a failed wave left behind is unknown; everything is read again.
                 lane.close()
                 return None
@@ -91,30 +135,20 @@ def _run(lane: Lane, request: dict[str, Any]) -> list[tuple[int, int, bytes]]:
     return [(to, parcel.wave, pack(parcel)) for to, parcel in rows]
 
 
-def _described(error: Exception) -> dict[str, str | None]:
-    """An error as the driver can show it."""
-    known = isinstance(error, MillstreamError)
-    return {
-        "type": type(error).__name__,
-        "primary": error.primary if isinstance(error, MillstreamError) else f"{type(error).__name__}: {error}",
-        "detail": error.detail if isinstance(error, MillstreamError) else None,
-        "hint": error.hint if isinstance(error, MillstreamError) else None,
-        "traceback": "" if known and error.__cause__ is None else traceback.format_exc(),
-    }
-
-
 def _alive(process: int | None) -> bool:
-    return process is None or Path(f"/proc/{process}").exists() or _answers(process)
-
-
-def _answers(process: int) -> bool:
+    if process is None:
+        return True
     try:
         os.kill(process, 0)
     except ProcessLookupError:
         return False
     except PermissionError:
         return True
-    return True
+    try:
+        # A process that was killed and whose parent did not look is still there in name.
+        return Path(f"/proc/{process}/stat").read_text().rsplit(")", 1)[1].split()[0] not in "ZX"
+    except OSError:
+        return True
 
 
 if __name__ == "__main__":

@@ -14,6 +14,7 @@ from millstream.spark.statistics import Statistics
 
 _COUNTERS = {
     "process-total": "records that went through the topology",
+    "records-consumed-total": "records read from input topics",
     "records-produced-total": "records written to topics",
     "commit-total": "batches made final",
     "dropped-records-total": "records that were skipped",

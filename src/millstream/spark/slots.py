@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import logging
+import os
+import shutil
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from millstream.spark.inputs import Partition
@@ -36,6 +39,8 @@ class TaskSlot:
         self.processed = 0
         self._state_bytes = 0
         self._restored = 0
+        #: Where its persistent stores keep their files.
+        self._directory: Path | None = None
 
     def is_current(self, version: Version) -> bool:
         """Whether this copy did the wave before, so that no file can know more."""
@@ -100,6 +105,8 @@ class TaskSlot:
         if self._task is not None:
             self._task.close(flush=False)
             self._task = None
+            if self._directory is not None:
+                shutil.rmtree(self._directory, ignore_errors=True)
 
     def _before(self, version: Version) -> Version:
         waves = sorted(set(self._program.plan.parts[self._slot.sub_topology].topics.values()))
@@ -125,13 +132,23 @@ class TaskSlot:
         self._version = self._before(version)
         return self._task
 
+    def _fresh_directory(self) -> Path | None:
+        """An empty directory: what a lane that was killed left is ahead of the files, and it may not quite be dead."""
+        from millstream.spark.lane import state_directory
+
+        directory = state_directory(self._program, self._slot)
+        if directory is None:
+            return None
+        shutil.rmtree(directory, ignore_errors=True)
+        return directory / str(os.getpid())
+
     def _restore(self, version: Version, now: int, global_state: GlobalState | None) -> Task:
-        from millstream.spark.lane import LaneContext, state_directory
+        from millstream.spark.lane import LaneContext
 
         program, slot = self._program, self._slot
         context = host_context(program.config, slot.task_id, LaneContext)
         context.batch_time = now
-        context.state_directory = state_directory(program, slot)
+        context.state_directory = self._directory = self._fresh_directory()
         context.plan_partitions = {
             **program.plan.external,
             **{program.real_name(topic): count for topic, count in program.plan.internal.items()},
@@ -139,7 +156,9 @@ class TaskSlot:
 
         def restore(stores: Mapping[str, StateStore]) -> bytes | None:
             progress = None
-            for _, _, name in self._files.since(BEGINNING, version):
+            names = [name for _, _, name in self._files.since(BEGINNING, version)]
+            self._files.restored(names)
+            for name in names:
                 found, progress = self._files.read(name)
                 for store, data in found:
                     if store in stores:

@@ -13,8 +13,10 @@ A file is a magic number, then chunks: kind (1 byte: 1 store, 2 progress), lengt
 
 from __future__ import annotations
 
+import contextlib
 import posixpath
 import struct
+import uuid
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import islice
@@ -32,6 +34,7 @@ _ENTRIES_A_CHUNK = 20_000
 #: Changes smaller than this are never worth a base.
 _LEAST_CHANGES = 4 * 1024 * 1024
 _MOST_FILES = 60
+_UNFINISHED = ".tmp"
 
 
 class Version(NamedTuple):
@@ -103,6 +106,16 @@ class StateFiles:
                 yield latest
         yield from (entry for entry in usable if not entry[1] and entry[0] > known)
 
+    def restored(self, names: Iterable[str]) -> None:
+        """Count what was read as if it had been written here, so that a base comes when it is due."""
+        self._base_bytes = self._changes_bytes = self._files = 0
+        for info in self.file_system.get_file_info([posixpath.join(self.directory, name) for name in names]):
+            if info.base_name.endswith(".base"):
+                self._base_bytes, self._changes_bytes, self._files = info.size or 0, 0, 0
+            else:
+                self._changes_bytes += info.size or 0
+                self._files += 1
+
     def read(self, name: str) -> tuple[list[tuple[str, bytes]], bytes]:
         """A file's segments by store, and the progress."""
         found: list[tuple[str, bytes]] = []
@@ -130,8 +143,9 @@ class StateFiles:
         """Remove what no restart can need: all files before the last base that is older than this batch."""
         files = sorted(self._list())
         bases = [version for version, is_base, _ in files if is_base and version.batch < batch]
-        for version, _, name in files if bases else ():
-            if version < bases[-1]:
+        old = [name for version, _, name in files if bases and version < bases[-1]]
+        for name in [*old, *self._unfinished(batch)]:
+            with contextlib.suppress(FileNotFoundError):  # a lane that was given up may do the same
                 self.file_system.delete_file(posixpath.join(self.directory, name))
 
     def _list(self) -> Iterator[tuple[Version, bool, str]]:
@@ -142,17 +156,33 @@ class StateFiles:
                 batch, wave = stem.split("-")
                 yield Version(int(batch), int(wave)), kind == "base", info.base_name
 
+    def _unfinished(self, before: int) -> list[str]:
+        """What writers of earlier batches left when they were killed."""
+        selector = fs.FileSelector(self.directory, allow_not_found=True)
+        names = (info.base_name for info in self.file_system.get_file_info(selector))
+        return [name for name in names if name.endswith(_UNFINISHED) and int(name.partition("-")[0]) < before]
+
     def _write(self, name: str, parts: Iterable[tuple[str, bytes]], progress: bytes) -> int:
-        self.file_system.create_dir(self.directory, recursive=True)
         path = posixpath.join(self.directory, name)
-        temporary = f"{path}.tmp"
-        with self.file_system.open_output_stream(temporary) as stream:
-            size = len(MAGIC)
-            stream.write(MAGIC)
-            for store, data in parts:
-                size += _write_chunk(stream, _STORE, store, data)
-            size += _write_chunk(stream, _PROGRESS, "", progress)
-        self.file_system.move(temporary, path)
+        # A name of its own: a lane that was given up may still be writing the same file.
+        temporary = f"{path}.{uuid.uuid4().hex}{_UNFINISHED}"
+        try:
+            self.file_system.create_dir(self.directory, recursive=True)
+            with self.file_system.open_output_stream(temporary) as stream:
+                size = len(MAGIC)
+                stream.write(MAGIC)
+                for store, data in parts:
+                    size += _write_chunk(stream, _STORE, store, data)
+                size += _write_chunk(stream, _PROGRESS, "", progress)
+            self.file_system.move(temporary, path)
+        except OSError as error:
+            with contextlib.suppress(OSError):
+                self.file_system.delete_file(temporary)
+            raise StateStoreError(
+                "state cannot be written to the checkpoint",
+                detail=f"{path}: {error}",
+                hint="make room or give access there, then start the application again: it goes on with this batch",
+            ) from error
         return size
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from typing import Any
 
 _STAGES = ("read_s", "process_s", "save_s", "write_s")
@@ -14,7 +15,10 @@ class Statistics:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._tasks: dict[str, dict[str, Any]] = {}
+        self._begun: float | None = None
+        self._first = self._ended = 0.0
         self._processed = 0
+        self._read = 0
         self._written = 0
         self._batches = 0
         self._lag = 0
@@ -25,15 +29,25 @@ class Statistics:
     def add(self, reports: list[dict[str, Any]], seconds: float) -> None:
         """Take in the reports of one batch, which took so long."""
         with self._lock:
+            ended = time.time()
+            if self._begun is None:
+                self._begun, self._first = ended - seconds, ended
+            self._ended = ended
             self._batches += 1
             self._batch_seconds = seconds
-            self._batch_records = sum(report["processed"] for report in reports if report["wave"] == 0)
+            self._batch_records = sum(report["read"] for report in reports)
+            self._read += self._batch_records
             for report in reports:
                 self._processed += report["processed"]
                 self._written += report["written"]
                 self._tasks.update(report["tasks"])
                 for stage in _STAGES:
                     self._stages[stage] += report[stage]
+
+    def span(self) -> tuple[float, float, float]:
+        """When the first batch began, when the last one ended and when the first one ended, in seconds since 1970."""
+        with self._lock:
+            return self._begun or 0.0, self._ended, self._first
 
     def set_lag(self, records: int) -> None:
         """Note how many records wait in the input topics."""
@@ -44,6 +58,7 @@ class Statistics:
         with self._lock:
             return {
                 "process-total": self._processed,
+                "records-consumed-total": self._read,
                 "records-produced-total": self._written,
                 "commit-total": self._batches,
                 "dropped-records-total": self._sum("dropped"),

@@ -1,0 +1,144 @@
+"""Millstream's side of the comparison: one workload in a process of its own.
+
+.venv/bin/python bench/millstream_job.py --bootstrap HOST:PORT --workload sum --guarantee exactly_once_v2 \
+    --input TOPIC --output TOPIC --records N
+.venv/bin/python bench/millstream_job.py ... --workload latency      # runs until its standard input ends
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+from millstream import (
+    Consumed,
+    Grouped,
+    KafkaStreams,
+    Materialized,
+    Produced,
+    Serdes,
+    StreamsBuilder,
+    StreamsConfig,
+    TimeWindows,
+)
+
+JSON = Consumed(Serdes.string, Serdes.json)
+LINES = Consumed(Serdes.bytes, Serdes.string)
+LONGS = Produced(Serdes.string, Serdes.long)
+MINUTE = timedelta(minutes=1)
+
+
+def filter_orders(builder: StreamsBuilder, source: str, sink: str) -> None:
+    (
+        builder.stream(source, JSON)
+        .filter(lambda key, order: order["amount"] > 50)
+        .map_values(lambda order: {"id": order["id"], "region": order["region"], "amount": order["amount"]})
+        .to(sink, Produced(Serdes.string, Serdes.json))
+    )
+
+
+def sum_per_key(builder: StreamsBuilder, source: str, sink: str) -> None:
+    (
+        builder.stream(source, JSON)
+        .group_by_key()
+        .aggregate(lambda: 0, lambda key, order, total: total + order["amount"], Materialized(value=Serdes.long))
+        .to_stream()
+        .to(sink, LONGS)
+    )
+
+
+def window_count(builder: StreamsBuilder, source: str, sink: str) -> None:
+    (
+        builder.stream(source, JSON)
+        .group_by_key()
+        .windowed_by(TimeWindows.of_size(MINUTE, grace=MINUTE))
+        .count()
+        .to_stream()
+        .to(sink, Produced(Serdes.time_windowed(Serdes.string, MINUTE), Serdes.long))
+    )
+
+
+def word_count(builder: StreamsBuilder, source: str, sink: str) -> None:
+    (
+        builder.stream(source, LINES)
+        .flat_map_values(lambda line: line.split(" "))
+        .group_by(lambda key, word: word, Grouped(Serdes.string, Serdes.string))
+        .count()
+        .to_stream()
+        .to(sink, LONGS)
+    )
+
+
+def latency_count(builder: StreamsBuilder, source: str, sink: str) -> None:
+    builder.stream(source, JSON).group_by_key().count().to_stream().to(sink, LONGS)
+
+
+WORKLOADS: dict[str, Callable[[StreamsBuilder, str, str], None]] = {
+    "filter": filter_orders,
+    "sum": sum_per_key,
+    "window": window_count,
+    "wordcount": word_count,
+    "latency": latency_count,
+}
+
+
+def main() -> None:
+    launched = time.time()
+    parser = argparse.ArgumentParser()
+    for name in ("bootstrap", "workload", "guarantee", "input", "output"):
+        parser.add_argument(f"--{name}", required=True)
+    parser.add_argument("--records", type=int, default=0)
+    parser.add_argument("--threads", type=int, default=2)
+    arguments = parser.parse_args()
+    builder = StreamsBuilder()
+    WORKLOADS[arguments.workload](builder, arguments.input, arguments.output)
+    with tempfile.TemporaryDirectory() as directory:
+        config = StreamsConfig(
+            application_id=f"millstream-{arguments.workload}-{time.time_ns()}",
+            bootstrap_servers=arguments.bootstrap,
+            processing_guarantee=arguments.guarantee,
+            num_stream_threads=arguments.threads,
+            checkpoint_location=f"{directory}/checkpoint",
+        )
+        streams = KafkaStreams(builder.build(), config)
+        started = time.time()
+        streams.start()
+        try:
+            if arguments.workload == "latency":
+                print("ready", flush=True)
+                sys.stdin.read()
+                result: dict[str, Any] = {}
+            else:
+                result = measured(streams, arguments.records, started, launched)
+        finally:
+            streams.close()
+    print(json.dumps({"workload": arguments.workload, "guarantee": arguments.guarantee, **result}))
+
+
+def measured(streams: KafkaStreams, records: int, started: float, launched: float) -> dict[str, Any]:
+    """Wait until everything is processed and committed."""
+    while (totals := streams.metrics())["records-consumed-total"] < records:
+        if streams.failure is not None:
+            raise streams.failure
+        time.sleep(0.005)
+    begun, ended, first = streams.statistics.span()
+    return {
+        "records": records,
+        "seconds": round(ended - begun, 3),
+        "records_per_s": round(records / (ended - begun)),
+        "seconds_from_start": round(ended - started, 3),
+        "first_result_seconds": round(first - started, 3),
+        "first_result_seconds_from_launch": round(first - launched, 3),
+        "batches": totals["commit-total"],
+        "stages": {name: round(value, 2) for name, value in totals.items() if name.endswith("-seconds-total")},
+    }
+
+
+if __name__ == "__main__":
+    main()
