@@ -30,8 +30,12 @@ STORIES = {
 }
 
 
+#: Needs a broker and Spark: tests/spark/test_demo.py.
+LIVE = {"live_orders.py"}
+
+
 def test_every_script_is_tested() -> None:
-    assert {script.name for script in EXAMPLES.glob("*.py")} == set(STORIES)
+    assert {script.name for script in EXAMPLES.glob("*.py")} == set(STORIES) | LIVE
 
 
 @pytest.mark.parametrize("script", STORIES)

@@ -75,7 +75,9 @@ def wait_until(condition: Callable[[], Any], what: str, seconds: float = PATIENC
 class App:
     """The application as a process with all its children."""
 
-    def __init__(self, bootstrap: str, directory: Path, master: str = "local[2]", max_batch_records: int = 1_000) -> None:
+    def __init__(
+        self, bootstrap: str, directory: Path, master: str = "local[2]", max_batch_records: int = 1_000
+    ) -> None:
         self.tag = uuid.uuid4().hex
         self.starts = 0
         self._command = [

@@ -12,8 +12,8 @@ from typing import Any, TypeVar
 
 from confluent_kafka import IsolationLevel, KafkaException, TopicPartition
 from confluent_kafka import KafkaError as ClientError
-from confluent_kafka.admin import NewTopic as ClientTopic  # type: ignore[attr-defined] # not marked as exported
-from confluent_kafka.admin import OffsetSpec  # type: ignore[attr-defined]
+from confluent_kafka.admin import NewPartitions, OffsetSpec  # type: ignore[attr-defined] # not marked as exported
+from confluent_kafka.admin import NewTopic as ClientTopic  # type: ignore[attr-defined]
 
 from millstream.config import StreamsConfig, client_properties
 from millstream.kafka.clients import ErrorWatch, make_admin
@@ -112,6 +112,21 @@ class Admin:
                     hint="delete the topic, or change the number of partitions of what it is made from",
                 )
         return created
+
+    def ensure_topic(self, topic: NewTopic) -> None:
+        """Have a topic with at least so many partitions: create it, or give it more."""
+        count = self.partition_counts([topic.name]).get(topic.name)
+        if count is None:
+            self.create_topics([topic])
+        elif count < topic.partitions:
+            request = [NewPartitions(topic.name, topic.partitions)]
+            for future in self._client.create_partitions(request, request_timeout=self._seconds).values():
+                self._result(future, f"add partitions to topic {topic.name}")
+            if _until(lambda: self._has(topic) or None, self._seconds) is None:
+                raise KafkaError(f"the new partitions of topic {topic.name} are not there after {self._seconds:.0f} s")
+
+    def _has(self, topic: NewTopic) -> bool:
+        return self.wait_for_topics([topic.name])[topic.name] >= topic.partitions
 
     def delete_topics(self, topics: Collection[str]) -> None:
         """Delete topics and wait until they are gone."""

@@ -2,18 +2,29 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 from millstream.kafka.admin import Admin
+from millstream.kafka.errors import BrokerUnavailable, KafkaError, TopicMissing
+from millstream.spark.checkpoint import Checkpoint
 from millstream.spark.program import Program
+
+log = logging.getLogger("millstream.spark")
 
 Offsets = dict[str, Any]
 
 _FIRST_RECORDS = 20_000
 _SLEEP_SECONDS = 0.01
+_BEGINNING = "beginning.json"
+_AGAIN_SECONDS = 5.0
+_AWAY_SECONDS = 0.2
+_WARN_SECONDS = 30.0
+#: How long a topic may be missing: a broker that comes back does not know all at once.
+_MISSING_SECONDS = 30.0
 _REPORT_SECONDS = 0.5
 
 
@@ -49,19 +60,36 @@ class Admission:
         self._stop_at: dict[tuple[str, int], int] | None = None
         self._due_file = due_file
         self._reported = 0.0
+        #: The batch of which the group's offsets were told to Kafka, and when to try again if that failed.
+        self._told = 0
+        self._tell_after = 0.0
+        #: Since when the broker does not answer, and when that was last said.
+        self._troubled: float | None = None
+        self._warned = -_WARN_SECONDS
 
     def beginning(self) -> Offsets:
-        """Where the application starts: at the group's committed offsets, or as its sources' reset policies say."""
-        committed = self._admin.committed_offsets(self._partitions)
-        begin = self._admin.begin_offsets(self._partitions)
-        end = self._admin.end_offsets(self._partitions)
+        """Where the application starts. It is noted: when the first batch is run again, Spark asks again."""
+        checkpoint = Checkpoint(self._program.checkpoint)
+        noted: Offsets | None = checkpoint.read(_BEGINNING)
+        if noted is None:
+            noted = {"batch": 0, "now": 0, "topics": self._starts(self._partitions), "globals": {}}
+            checkpoint.write(_BEGINNING, noted)
+        return noted
+
+    def _starts(self, partitions: list[tuple[str, int]]) -> dict[str, dict[str, int]]:
+        """Where to begin: at the group's committed offsets, or as the sources' reset policies say."""
+        if not partitions:
+            return {}
+        committed = self._admin.committed_offsets(partitions)
+        begin = self._admin.begin_offsets(partitions)
+        end = self._admin.end_offsets(partitions)
         topics: dict[str, dict[str, int]] = {}
-        for place in self._partitions:
+        for place in partitions:
             offset = committed.get(place)
             if offset is None or offset < begin[place]:
                 offset = self._program.start_of(place, begin[place], end[place], self._admin)
             topics.setdefault(place[0], {})[str(place[1])] = offset
-        return {"batch": 0, "now": 0, "topics": topics, "globals": {}}
+        return topics
 
     def stop_at_what_is_there(self) -> None:
         """Take nothing that comes later than now."""
@@ -71,10 +99,23 @@ class Admission:
         """The end of the next batch; the start itself if there is nothing to do."""
         now = time.time()
         self._adapt(now)
-        ends = self._admin.end_offsets(self._partitions)
+        known = start["topics"]
+        try:
+            ends = self._admin.end_offsets(self._partitions)
+            new = self._starts([place for place in self._partitions if str(place[1]) not in known.get(place[0], {})])
+            global_ends = self._global_ends()
+        except KafkaError as error:
+            self._bear(error)
+            return start
+        self._troubled = None
         if self._stop_at is not None:
             ends = {place: min(end, self._stop_at[place]) for place, end in ends.items()}
-        starts = {place: start["topics"].get(place[0], {}).get(str(place[1]), 0) for place in self._partitions}
+        starts = {
+            (topic, int(partition)): offset
+            for offsets in (new, known)
+            for topic, partitions in offsets.items()
+            for partition, offset in partitions.items()
+        }
         waiting = {place: max(0, ends[place] - starts[place]) for place in self._partitions}
         total = sum(waiting.values())
         self._report(total, now)
@@ -94,17 +135,41 @@ class Admission:
             "batch": start["batch"] + 1,
             "now": int(now * 1000),
             "topics": topics,
-            "globals": self._global_ends(),
+            "globals": global_ends,
+            **({"from": new} if new else {}),
         }
 
-    def committed(self, end: Offsets) -> None:
-        """A batch is done: tell Kafka, so that every lag tool shows it."""
+    def processed(self, end: Offsets) -> None:
+        """A batch is done: tell Kafka, so that every lag tool shows it. A restart does not depend on it."""
+        if end["batch"] == self._told or time.monotonic() < self._tell_after:
+            return
         offsets = {
             (topic, int(partition)): offset
             for topic, partitions in end["topics"].items()
             for partition, offset in partitions.items()
         }
-        self._admin.commit_offsets(offsets)
+        try:
+            self._admin.commit_offsets(offsets)
+            self._told = end["batch"]
+        except KafkaError as error:
+            self._tell_after = time.monotonic() + _AGAIN_SECONDS
+            log.warning("the group's offsets are not up to date: %s", error.primary)
+
+    def _bear(self, error: KafkaError) -> None:
+        """Wait for a broker that is away. A topic may seem to be missing just after it is back."""
+        now = time.monotonic()
+        if self._troubled is None:
+            self._troubled = now
+        patient = isinstance(error, BrokerUnavailable) or (
+            isinstance(error, TopicMissing) and now - self._troubled < _MISSING_SECONDS
+        )
+        if not patient:
+            raise error
+        if now - self._warned > _WARN_SECONDS:
+            self._warned = now
+            log.warning("waiting: %s", error)
+        self._begun = None
+        time.sleep(_AWAY_SECONDS)
 
     def _adapt(self, now: float) -> None:
         """Take more next time if the last batch was quick, less if it was slow."""

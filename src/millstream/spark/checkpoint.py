@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import tempfile
+import uuid
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,11 +14,11 @@ from pyarrow import fs
 
 from millstream.config import StreamsConfig
 from millstream.errors import StreamsError
-from millstream.spark.plan import Plan
+from millstream.spark.plan import Plan, Slot
 from millstream.spark.statefiles import filesystem
 from millstream.topology.topology import Topology
 
-_NAME = "millstream/application.json"
+_NAME = "application.json"
 _FORMAT = 1
 
 
@@ -26,6 +27,10 @@ class Remembered:
     """What an earlier run left."""
 
     lanes: int
+    #: Of the checkpoint: what was noted elsewhere for another one does not count for this one.
+    id: str
+    #: The partition of the progress topic for each task and wave.
+    markers: dict[str, int]
 
 
 class Checkpoint:
@@ -34,6 +39,7 @@ class Checkpoint:
     def __init__(self, location: str) -> None:
         self.location = location
         self._file_system, self._path = filesystem(location)
+        self._path += "/millstream"
 
     def open(self, application_id: str, topology: Topology, plan: Plan, lanes: int) -> Remembered:
         """Compare with what the checkpoint remembers, then remember this run.
@@ -41,21 +47,25 @@ class Checkpoint:
         Raises:
             StreamsError: it belongs to another application, or to a topology that cannot go on from it.
         """
-        before = self._read()
-        now = {
+        before = self.read(_NAME)
+        now: dict[str, Any] = {
             "format": _FORMAT,
             "application_id": application_id,
             "tasks": {str(part.id): part.partitions for part in plan.parts.values()},
             "stores": _stores(topology, plan),
             "topics": sorted({topic for part in plan.parts.values() for topic in part.topics}),
             "lanes": lanes,
+            "id": uuid.uuid4().hex[:12],
+            "markers": _markers(plan, {}),
             "describe": str(topology.describe()),
         }
         if before is not None:
             self._check(before, now)
             now["lanes"] = max(lanes, before["lanes"])
-        self._write(now)
-        return Remembered(lanes if before is None else before["lanes"])
+            now["id"] = before["id"]
+            now["markers"] = _markers(plan, before["markers"])
+        self.write(_NAME, now)
+        return Remembered(lanes if before is None else before["lanes"], now["id"], now["markers"])
 
     def _check(self, before: dict[str, Any], now: dict[str, Any]) -> None:
         if before["application_id"] != now["application_id"]:
@@ -81,20 +91,32 @@ class Checkpoint:
                 "change, or start anew with another checkpoint_location",
             )
 
-    def _read(self) -> dict[str, Any] | None:
-        path = f"{self._path}/{_NAME}"
-        if self._file_system.get_file_info(path).type == fs.FileType.NotFound:
-            return None
-        with self._file_system.open_input_stream(path) as stream:
-            found: dict[str, Any] = json.loads(stream.read())
-            return found
+    def read(self, name: str) -> dict[str, Any] | None:
+        """A note that was written before; None if there is none."""
+        path = f"{self._path}/{name}"
+        try:
+            if self._file_system.get_file_info(path).type == fs.FileType.NotFound:
+                return None
+            with self._file_system.open_input_stream(path) as stream:
+                found: dict[str, Any] = json.loads(stream.read())
+                return found
+        except (OSError, ValueError) as error:
+            raise StreamsError("the checkpoint cannot be read", detail=f"{path}: {error}") from error
 
-    def _write(self, content: dict[str, Any]) -> None:
-        path = f"{self._path}/{_NAME}"
-        self._file_system.create_dir(path.rsplit("/", 1)[0], recursive=True)
-        with self._file_system.open_output_stream(f"{path}.tmp") as stream:
-            stream.write(json.dumps(content, indent=2).encode())
-        self._file_system.move(f"{path}.tmp", path)
+    def write(self, name: str, content: dict[str, Any]) -> None:
+        """Write a note, as a whole or not at all."""
+        path = f"{self._path}/{name}"
+        try:
+            self._file_system.create_dir(self._path, recursive=True)
+            with self._file_system.open_output_stream(f"{path}.tmp") as stream:
+                stream.write(json.dumps(content, indent=2).encode())
+            self._file_system.move(f"{path}.tmp", path)
+        except OSError as error:
+            raise StreamsError(
+                "the checkpoint cannot be written",
+                detail=f"{path}: {error}",
+                hint="checkpoint_location must be a directory that can be written, with room in it",
+            ) from error
 
 
 def _stores(topology: Topology, plan: Plan) -> dict[str, int]:
@@ -104,6 +126,20 @@ def _stores(topology: Topology, plan: Plan) -> dict[str, int]:
             for store in getattr(topology.nodes[name], "stores", ()):
                 found[store] = part.id
     return found
+
+
+def _markers(plan: Plan, before: dict[str, int]) -> dict[str, int]:
+    """A number for each task and wave: the one it had before, else a new one."""
+    markers = dict(before)
+    for slot in plan.slots:
+        for wave in sorted(set(plan.parts[slot.sub_topology].topics.values())):
+            markers.setdefault(marker_name(slot, wave), len(markers))
+    return markers
+
+
+def marker_name(slot: Slot, wave: int) -> str:
+    """What a task's outputs of a wave are called among the markers."""
+    return f"{slot.task_id}/{wave}"
 
 
 def checkpoint_location(config: StreamsConfig) -> str:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 import traceback
+from collections.abc import Iterator
 
 from millstream import errors
 from millstream.errors import MillstreamError, StreamsError
@@ -29,6 +31,15 @@ def described(error: Exception) -> dict[str, str | None]:
 def marked(error: dict[str, str | None]) -> str:
     """An error's parts as a line that can be found again in Spark's message."""
     return f"{_MARK}:{json.dumps(error)}:END"
+
+
+@contextlib.contextmanager
+def told() -> Iterator[None]:
+    """Mark errors that Spark will carry."""
+    try:
+        yield
+    except MillstreamError as error:
+        raise StreamsError(marked(described(error))) from error
 
 
 def of_spark(message: str) -> MillstreamError:

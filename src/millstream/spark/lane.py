@@ -79,7 +79,7 @@ class Lane:
             results = self._split(slot, results, version, sent)
             if slot not in committed:
                 outputs += results
-                markers[self._plan.marker(slot, version.wave)] = version.batch
+                markers[self._program.marker(slot, version.wave)] = version.batch
         if version.wave == 0:
             self._pass_on(read, sent)
         computed = time.perf_counter()
@@ -128,7 +128,7 @@ class Lane:
         """The tasks whose outputs of this wave are already out."""
         if self._outputs is None:
             return set()
-        markers = {self._plan.marker(slot, version.wave): slot for slot in slots}
+        markers = {self._program.marker(slot, version.wave): slot for slot in slots}
         found = self._outputs.committed(markers)
         return {markers[marker] for marker, batch in found.items() if batch >= version.batch}
 

@@ -116,11 +116,13 @@ def launch(topology: Topology, config: StreamsConfig, session: SparkSession, uni
     checkpoint = checkpoint_location(config)
     remembered = Checkpoint(checkpoint).open(config.application_id, topology, plan, lanes)
     run_id = run_name(config.application_id, unique)
-    program = Program(run_id, topology, plan, config, lanes, checkpoint, os.getpid())
+    # Elsewhere the driver's number means nothing.
+    driver = os.getpid() if str(session.sparkContext.master).startswith("local") else None
+    program = Program(run_id, topology, plan, config, lanes, checkpoint, driver, remembered.id, remembered.markers)
     if config.exactly_once:
-        partitions = max(1, len(plan.slots) * plan.waves)
-        admin.create_topics([NewTopic(program.progress_topic, partitions)])
-        _shut_out(config, range(lanes, remembered.lanes))
+        admin.ensure_topic(NewTopic(program.progress_topic, max(1, len(remembered.markers))))
+        if remembered.lanes != lanes:  # tasks have other lanes now, which do not shut out those they had before
+            _shut_out(config, range(remembered.lanes))
     directory = lane_client.directory(run_id)
     (directory / "program").write_bytes(shipped(program))
     return Launched(program, session, directory, directory / "pause")
@@ -145,6 +147,6 @@ def _external_topics(topology: Topology, admin: Admin) -> dict[str, int]:
 
 
 def _shut_out(config: StreamsConfig, lanes: range) -> None:
-    """End what lanes of an earlier, wider run may still have under way."""
+    """End what lanes of an earlier run may still have under way."""
     for lane in lanes:
         make_producer(config, transactional_id(config.application_id, lane)).init_transactions(60)

@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import logging
+import time
+from collections.abc import Callable, Iterable, Mapping
+from typing import TypeVar
 
 from confluent_kafka import Consumer, KafkaException, Message, Producer, TopicPartition
 from confluent_kafka import KafkaError as ClientError
 
 from millstream.errors import ProductionError
 from millstream.kafka.clients import ErrorWatch, make_consumer, make_producer
+from millstream.kafka.errors import UNAVAILABLE, translate
 from millstream.spark.program import Program
 from millstream.task.records import OutputRecord
 
+log = logging.getLogger("millstream.spark")
+
+_T = TypeVar("_T")
 _ANY_PARTITION = -1
 _TRANSACTION_SECONDS = 60.0
+_AGAIN_SECONDS = 0.2
 
 
 class Outputs:
@@ -36,7 +44,7 @@ class Outputs:
         self._producer: Producer = make_producer(program.config, identity, watch=ErrorWatch(), overrides=overrides)
         self._group: Consumer | None = None
         if self._exactly_once:
-            self._producer.init_transactions(_TRANSACTION_SECONDS)
+            _patiently("begin transactions", lambda: self._producer.init_transactions(_TRANSACTION_SECONDS))
             self._group = make_consumer(
                 program.config,
                 overrides={"group.id": program.progress_group, "isolation.level": "read_committed"},
@@ -47,7 +55,11 @@ class Outputs:
         if self._group is None:
             return dict.fromkeys(markers, -1)
         partitions = [TopicPartition(self._program.progress_topic, marker) for marker in markers]
-        found = self._group.committed(partitions, _TRANSACTION_SECONDS)
+        group = self._group
+        found = _patiently("read the progress", lambda: group.committed(partitions, _TRANSACTION_SECONDS))
+        for place in found:
+            if place.error is not None:
+                raise translate(place.error, "read the progress")
         return {place.partition: place.offset - 1 if place.offset > 0 else -1 for place in found}
 
     def write(self, records: Iterable[OutputRecord], markers: Mapping[int, int]) -> None:
@@ -116,6 +128,19 @@ class Outputs:
         if self._failure is not None:
             failure, self._failure = self._failure, None
             raise KafkaException(failure)
+
+
+def _patiently(doing: str, action: Callable[[], _T]) -> _T:
+    """Try again as long as the broker is away."""
+    while True:
+        try:
+            return action()
+        except KafkaException as error:
+            reason: ClientError = error.args[0]
+            if reason.fatal() or not (reason.retriable() or reason.code() in UNAVAILABLE):
+                raise translate(error, doing) from error
+            log.warning("cannot %s yet: %s: %s", doing, reason.name(), reason.str())
+            time.sleep(_AGAIN_SECONDS)
 
 
 def transactional_id(application_id: str, lane: int) -> str:

@@ -53,7 +53,7 @@ class Plan:
             part.id: self._part(part.id, part.nodes) for part in topology.sub_topologies() if not part.is_global
         }
         self.waves = 1 + max((wave for part in self.parts.values() for wave in part.topics.values()), default=0)
-        #: Every task in a fixed order; its place decides its lane and its progress marker.
+        #: Every task in a fixed order; its place decides its lane.
         self.slots = [Slot(part.id, partition) for part in self.parts.values() for partition in range(part.partitions)]
         self._readers: dict[str, list[int]] = {}
         for part in self.parts.values():
@@ -72,10 +72,6 @@ class Plan:
     def lane_of(self, slot: Slot, lanes: int) -> int:
         """The lane that owns a task."""
         return self.slots.index(slot) % lanes
-
-    def marker(self, slot: Slot, wave: int) -> int:
-        """The partition of the progress topic that tells how far a task's outputs of a wave are committed."""
-        return self.slots.index(slot) * self.waves + wave
 
     def readers(self, topic: str) -> list[int]:
         """The sub-topologies that read a topic."""

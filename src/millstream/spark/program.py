@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import timedelta
 
 from millstream.config import StreamsConfig
 from millstream.errors import StreamsError
 from millstream.kafka.admin import Admin
 from millstream.processors.user import UserOperator
-from millstream.spark.plan import Plan
+from millstream.spark.checkpoint import marker_name
+from millstream.spark.plan import Plan, Slot
 from millstream.topology.nodes import ProcessorNode, SourceNode
 from millstream.topology.topology import Topology
 
@@ -27,6 +29,8 @@ class Program:
         lanes: how many lanes share the tasks.
         checkpoint: where tasks keep their state.
         driver: process id of the driver, if lanes run on its machine and are to end with it.
+        checkpoint_id: names the checkpoint, so that progress on another one is not mistaken for progress on this one.
+        markers: the partition of the progress topic for each task and wave.
     """
 
     run_id: str
@@ -36,6 +40,8 @@ class Program:
     lanes: int
     checkpoint: str
     driver: int | None
+    checkpoint_id: str = ""
+    markers: Mapping[str, int] = field(default_factory=dict, hash=False)
 
     @property
     def progress_topic(self) -> str:
@@ -45,7 +51,11 @@ class Program:
     @property
     def progress_group(self) -> str:
         """The group that holds those offsets."""
-        return f"{self.config.application_id}-progress"
+        return f"{self.config.application_id}-progress-{self.checkpoint_id}"
+
+    def marker(self, slot: Slot, wave: int) -> int:
+        """The partition of the progress topic that tells how far a task's outputs of a wave are committed."""
+        return self.markers[marker_name(slot, wave)]
 
     @property
     def has_user_code(self) -> bool:

@@ -22,6 +22,9 @@ from millstream.task.task import Task
 
 log = logging.getLogger("millstream.spark")
 
+#: Kafka Streams looks for closed windows at most once a second, by the wall clock; here that stands still in a batch.
+_NO_THROTTLE = {"emit_interval_ms_windowed_aggregation": 0, "emit_interval_ms_outer_join": 0}
+
 
 class TaskSlot:
     """A task that is as far as its version says, here or, after a look at its files, from anywhere else."""
@@ -29,6 +32,7 @@ class TaskSlot:
     def __init__(self, program: Program, slot: Slot, lane: int) -> None:
         self._program = program
         self._slot = slot
+        self._shows_offsets = program.has_user_code
         file_system, root = filesystem(program.checkpoint)
         self._files = StateFiles(file_system, f"{root}/millstream/state/{slot.task_id}")
         self._task: Task | None = None
@@ -58,7 +62,7 @@ class TaskSlot:
         task.context.batch_time = now  # type: ignore[attr-defined]
         before = task.metrics.processed_records
         for (topic, partition), found in records.items():
-            task.add_records(topic, partition, found)
+            task.add_records(topic, partition, self._numbered(task, (topic, partition), found))
         task.process_all()
         punctuated = task.maybe_punctuate_wall_clock()
         if records or punctuated:
@@ -108,6 +112,13 @@ class TaskSlot:
             if self._directory is not None:
                 shutil.rmtree(self._directory, ignore_errors=True)
 
+    def _numbered(self, task: Task, place: Partition, records: list[RawRecord]) -> list[RawRecord]:
+        """Records of an exchange with offsets that go on where the last ended, if there is anybody to see them."""
+        if not self._shows_offsets or place[0] in self._program.plan.external:
+            return records
+        first = max(0, task.positions.get(place, 0))
+        return [(key, value, time, headers, first + n) for n, (key, value, time, headers, _) in enumerate(records)]
+
     def _before(self, version: Version) -> Version:
         waves = sorted(set(self._program.plan.parts[self._slot.sub_topology].topics.values()))
         index = waves.index(version.wave)
@@ -146,7 +157,7 @@ class TaskSlot:
         from millstream.spark.lane import LaneContext
 
         program, slot = self._program, self._slot
-        context = host_context(program.config, slot.task_id, LaneContext)
+        context = host_context(program.config, slot.task_id, LaneContext, defaults=_NO_THROTTLE)
         context.batch_time = now
         context.state_directory = self._directory = self._fresh_directory()
         context.plan_partitions = {

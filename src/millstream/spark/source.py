@@ -16,6 +16,7 @@ from pyspark.sql.types import StructType
 from millstream.kafka.admin import Admin
 from millstream.spark import lane_client
 from millstream.spark.admission import Admission
+from millstream.spark.failures import told
 from millstream.spark.plan import Slot
 from millstream.spark.program import Program
 
@@ -49,7 +50,8 @@ class MillstreamSource(DataSource):
 class TopicsReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     """Reads the application's topics.
 
-    Offsets are `{"batch": number, "now": milliseconds, "topics": {topic: {partition: offset}}, "globals": the same}`.
+    Offsets are `{"batch": number, "now": milliseconds, "topics": {topic: {partition: offset}}, "globals": the same}`,
+    and `"from"`, the same, has the start of partitions that the batch before did not know.
     """
 
     def __init__(self, program: Path, control: str, keys: list[int]) -> None:
@@ -73,20 +75,24 @@ class TopicsReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return self._lazy
 
     def initialOffset(self) -> dict[str, Any]:
-        return self._parts()[2].beginning()
+        with told():
+            return self._parts()[2].beginning()
 
     def getDefaultReadLimit(self) -> ReadLimit:
         return ReadAllAvailable()
 
     def prepareForTriggerAvailableNow(self) -> None:
-        self._parts()[2].stop_at_what_is_there()
+        with told():
+            self._parts()[2].stop_at_what_is_there()
 
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
-        admission = self._parts()[2]
-        if Path(self._control).exists():  # paused, or closing
-            time.sleep(0.02)
-            return start
-        return admission.next(start)
+        with told():
+            admission = self._parts()[2]
+            admission.processed(start)
+            if Path(self._control).exists():  # paused, or closing
+                time.sleep(0.02)
+                return start
+            return admission.next(start)
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
         if start == end:
@@ -99,10 +105,10 @@ class TopicsReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             for partition, offset in offsets.items()
         ]
         for topic, offsets in end["topics"].items():
-            before = start.get("topics", {}).get(topic, {})
+            before = {**end.get("from", {}).get(topic, {}), **start.get("topics", {}).get(topic, {})}
             for partition, offset in offsets.items():
                 lane = reading_lane(program, topic, int(partition))
-                ranges[lane].append([topic, int(partition), before.get(partition, offset), offset])
+                ranges[lane].append([topic, int(partition), before[partition], offset])
         return [
             LaneInput(
                 lane,
@@ -129,7 +135,7 @@ class TopicsReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             yield self._keys[to], wave, parcel
 
     def commit(self, end: dict[str, Any]) -> None:
-        self._parts()[2].committed(end)
+        """Nothing: Spark says so only when the next batch begins. `latestOffset` hears of it earlier."""
 
 
 def reading_lane(program: Program, topic: str, partition: int) -> int:
