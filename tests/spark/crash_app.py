@@ -1,6 +1,6 @@
 """The application of the crash tests, a process of its own so that it can be killed.
 
-python crash_app.py BOOTSTRAP APPLICATION-ID DIRECTORY MASTER [MAX-BATCH-RECORDS]
+python crash_app.py BOOTSTRAP DIRECTORY MASTER rocksdb|memory [MAX-BATCH-RECORDS]
 
 It counts clicks by user and by user and minute, and joins clicks with buys by their id, which is not their key. All
 with caching off, so that every single count is a record.
@@ -28,6 +28,7 @@ from millstream import (
     Topology,
 )
 
+APPLICATION = "crashing"
 CLICKS, BUYS = "clicks", "buys"
 COUNTS, MINUTES, PAIRS = "counts", "minutes", "pairs"
 ALWAYS = timedelta(days=1)
@@ -63,16 +64,17 @@ def topology() -> Topology:
 
 
 def configuration(
-    bootstrap: str, application_id: str, directory: Path, master: str, max_batch_records: int = 1_000
+    bootstrap: str, directory: Path, master: str, stores: str, max_batch_records: int = 1_000
 ) -> StreamsConfig:
     """Exactly once, every update, small batches."""
     return StreamsConfig(
-        application_id=application_id,
+        application_id=APPLICATION,
         bootstrap_servers=bootstrap,
         processing_guarantee="exactly_once_v2",
         statestore_cache_max_bytes=0,
         master=master,
         checkpoint_location=directory / "checkpoint",
+        state_dir=directory / "state" if stores == "rocksdb" else None,
         max_batch_records=max_batch_records,
     )
 
@@ -80,8 +82,8 @@ def configuration(
 def main() -> None:
     """Run until SIGTERM."""
     logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
-    bootstrap, application_id, directory, master, *more = sys.argv[1:]
-    config = configuration(bootstrap, application_id, Path(directory), master, *map(int, more))
+    bootstrap, directory, master, stores, *more = sys.argv[1:]
+    config = configuration(bootstrap, Path(directory), master, stores, *map(int, more))
     with KafkaStreams(topology(), config) as streams:
         print("running", flush=True)
         streams.wait()

@@ -76,12 +76,12 @@ class App:
     """The application as a process with all its children."""
 
     def __init__(
-        self, bootstrap: str, directory: Path, master: str = "local[2]", max_batch_records: int = 1_000
+        self, bootstrap: str, directory: Path, master: str, stores: str, max_batch_records: int = 1_000
     ) -> None:
         self.tag = uuid.uuid4().hex
         self.starts = 0
         self._command = [
-            sys.executable, crash_app.__file__, bootstrap, "crashing", str(directory), master, str(max_batch_records),
+            sys.executable, crash_app.__file__, bootstrap, str(directory), master, stores, str(max_batch_records),
         ]  # fmt: skip
         self.log = directory / "app.log"
         self._process: subprocess.Popen[bytes] | None = None
@@ -349,7 +349,7 @@ def _some(wrong: dict[str, Any]) -> dict[str, Any]:
 
 @contextlib.contextmanager
 def running(
-    directory: Path, *, records: int, a_second: float, seed: int, master: str = "local[2]"
+    directory: Path, *, records: int, a_second: float, seed: int, master: str, stores: str
 ) -> Iterator[tuple[DevBroker, App, Feed, Results]]:
     """A broker of its own, the application on it, records coming in, and results being read.
 
@@ -361,7 +361,7 @@ def running(
         admin = Admin(StreamsConfig(application_id="crash-tests", bootstrap_servers=bootstrap))
         topics = (crash_app.CLICKS, crash_app.BUYS, *Results.TOPICS)
         admin.create_topics([NewTopic(topic, PARTITIONS) for topic in topics])
-        app = App(bootstrap, directory, master)
+        app = App(bootstrap, directory, master, stores)
         results = Results(bootstrap)
         try:
             feed = Feed(bootstrap, records, a_second, seed)
@@ -395,11 +395,12 @@ def crash(
     seed: int,
     a_second: float = 1_000,
     master: str = "local[2]",
+    stores: str = "memory",
     say: Callable[[str], object] = lambda text: None,
 ) -> None:
     """Kill things one after the other at random moments while records are processed, then check the results."""
     chance = random.Random(seed)
-    with running(directory, records=records, a_second=a_second, seed=seed, master=master) as (
+    with running(directory, records=records, a_second=a_second, seed=seed, master=master, stores=stores) as (
         broker, app, feed, results,
     ):  # fmt: skip
         moments = sorted(chance.uniform(0.02, 0.9) for _ in kills)

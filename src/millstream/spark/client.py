@@ -66,6 +66,8 @@ StateListener = Callable[[State, State], object]
 UncaughtExceptionHandler = Callable[[MillstreamError], UncaughtAction]
 
 _POLL_SECONDS = 0.05
+#: How long `close` waits for the running batch.
+_CLOSE_SECONDS = 60.0
 
 
 class KafkaStreams:
@@ -186,13 +188,14 @@ class KafkaStreams:
                     self._move(State.NOT_RUNNING)
                 return
             self._move(State.PENDING_SHUTDOWN)
-        self.pause()
-        query = self._query
-        if query is not None:
-            deadline = time.monotonic() + 60
-            while query.isActive and self._launched is not None and self._launched.busy and time.monotonic() < deadline:
-                time.sleep(_POLL_SECONDS)
-            with contextlib.suppress(Exception):
+        query, launched = self._query, self._launched
+        if query is not None and launched is not None:
+            launched.rests.unlink(missing_ok=True)
+            self.pause()
+            deadline = time.monotonic() + _CLOSE_SECONDS
+            with contextlib.suppress(Exception):  # Spark may be gone already
+                while query.isActive and not launched.rests.exists() and time.monotonic() < deadline:
+                    time.sleep(_POLL_SECONDS)
                 query.stop()
         self._clean()
         self._move(State.NOT_RUNNING)
@@ -241,6 +244,19 @@ class KafkaStreams:
 
     def _watch(self) -> None:
         """Wait for the end of the query, and decide what that means."""
+        try:
+            self._follow()
+        except Exception as error:
+            if self._state not in (State.PENDING_SHUTDOWN, State.NOT_RUNNING):
+                gone = StreamsError(
+                    "Spark does not answer any more",
+                    detail=f"{type(error).__name__}: {error}",
+                    hint="its JVM ended, see its log; the application can be started again where it was",
+                )
+                gone.__cause__ = error
+                self._fail(gone)
+
+    def _follow(self) -> None:
         while True:
             query = self._query
             if query is None:
@@ -263,10 +279,14 @@ class KafkaStreams:
                 self._move(State.REBALANCING)
                 self._begin()
                 continue
-            self._failure = error
-            self._clean()
-            self._move(State.ERROR)
+            self._fail(error)
             return
+
+    def _fail(self, error: MillstreamError) -> None:
+        self._failure = error
+        self._move(State.PENDING_ERROR)
+        self._clean()
+        self._move(State.ERROR)
 
     def _clean(self) -> None:
         if self._metrics is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import tempfile
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -53,7 +54,7 @@ class Lane:
         finished = self._done.get(version)
         if finished is not None:  # whoever asked before did not live to hear it
             return finished
-        started = time.perf_counter()
+        begun, started = time.time(), time.perf_counter()
         slots = [slot for slot in self._slots if version.wave in self._plan.parts[slot.sub_topology].topics.values()]
         fresh = any(not self._slots[slot].is_current(version) for slot in slots)
         if self._outputs is None or fresh or attempt > 0:
@@ -95,6 +96,7 @@ class Lane:
             self._slots[slot].finish(version)
         statistics = {
             "lane": self._index,
+            "begun": begun,
             "wave": version.wave,
             "read": sum(map(len, read.values())),
             "processed": processed,
@@ -249,8 +251,7 @@ class LaneContext(HostContext):
         return None if count is None else partition_for(key, count)
 
 
-def state_directory(program: Program, slot: Slot) -> Path | None:
-    """Where a task's persistent stores keep their files; None keeps them in memory."""
-    if program.config.state_dir is None:
-        return None
-    return Path(program.config.state_dir) / program.config.application_id / slot.task_id
+def state_directory(program: Program, slot: Slot) -> Path:
+    """Where a task's persistent stores keep their files while a lane works on them."""
+    base = program.config.state_dir or Path(tempfile.gettempdir()) / "millstream"
+    return Path(base) / program.config.application_id / slot.task_id

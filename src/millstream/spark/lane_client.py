@@ -9,6 +9,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -55,6 +56,17 @@ def call(
         rows: list[tuple[int, int, bytes]] = answer["rows"]
         return rows
     raise AssertionError("unreachable")
+
+
+def warm_up(run_id: str, lanes: int, driver: int | None, program: bytes) -> None:
+    """Start the lanes of this machine while Spark is still planning; what fails here is told by the first batch."""
+
+    def start(lane: int) -> None:
+        with contextlib.suppress(StreamsError, OSError), _connected(run_id, lane, driver) as connection:
+            _ask(connection, {"program": program})
+
+    for lane in range(lanes):
+        threading.Thread(target=start, args=(lane,), name=f"warm-up-{lane}", daemon=True).start()
 
 
 def _ask(connection: socket.socket, message: Any) -> dict[str, Any]:

@@ -17,11 +17,10 @@ import time
 from pathlib import Path
 from typing import Any
 
-from pyspark import cloudpickle
-
 from millstream.spark.failures import described
 from millstream.spark.frames import pack, receive, send, unpack
 from millstream.spark.lane import Lane
+from millstream.spark.shipping import unpacked
 from millstream.spark.statefiles import Version
 
 log = logging.getLogger("millstream.spark")
@@ -108,7 +107,7 @@ def _converse(connection: socket.socket, lane: Lane | None, index: int) -> Lane 
     while (request := receive(connection)) is not None:
         if "program" in request:
             if lane is None:
-                lane = Lane(cloudpickle.loads(request["program"]), index)
+                lane = Lane(unpacked(request["program"]), index)
             send(connection, {"ok": True})
         elif lane is None:
             send(connection, {"need_program": True})

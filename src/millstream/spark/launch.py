@@ -26,7 +26,7 @@ from millstream.spark.plan import Plan
 from millstream.spark.program import Program
 from millstream.spark.session import lanes_of
 from millstream.spark.shipping import shipped
-from millstream.spark.source import FORMAT, SCHEMA, MillstreamSource
+from millstream.spark.source import FORMAT, RESTS, SCHEMA, MillstreamSource
 from millstream.spark.statistics import Statistics
 from millstream.spark.waves import lane_keys, wave_function
 from millstream.topology.nodes import SourceNode
@@ -50,6 +50,11 @@ class Launched:
     def busy(self) -> bool:
         """Whether a batch is being processed."""
         return self._running > 0
+
+    @property
+    def rests(self) -> Path:
+        """A file that is there when a paused application has finished its last batch."""
+        return self.control.with_suffix(RESTS)
 
     @property
     def lag(self) -> int:
@@ -124,7 +129,10 @@ def launch(topology: Topology, config: StreamsConfig, session: SparkSession, uni
         if remembered.lanes != lanes:  # tasks have other lanes now, which do not shut out those they had before
             _shut_out(config, range(remembered.lanes))
     directory = lane_client.directory(run_id)
-    (directory / "program").write_bytes(shipped(program))
+    pickled = shipped(program)
+    (directory / "program").write_bytes(pickled)
+    if driver is not None:
+        lane_client.warm_up(run_id, lanes, driver, pickled)
     return Launched(program, session, directory, directory / "pause")
 
 

@@ -97,7 +97,6 @@ class Plan:
         """The wave in which each source is read, found by raising waves until nothing changes."""
         nodes = self._topology.nodes
         sources = {name: node for name, node in nodes.items() if isinstance(node, SourceNode) and name in self._owner}
-        waves = dict.fromkeys(sources, 0)
         writers = self._writers()
         feeds = {
             name: frozenset[str]().union(
@@ -105,23 +104,43 @@ class Plan:
             )
             for name, node in sources.items()
         }
-        above = self._reachable(writers)
-        for _ in range(len(sources) * len(sources) + 1):
-            before = dict(waves)
-            for name in sources:
-                if feeds[name]:
-                    waves[name] = max(waves[name], 1 + max(waves[source] for source in feeds[name]))
-            for part in set(self._owner.values()):
-                mine = [name for name in sources if self._owner[name] == part]
-                independent = [
-                    name for name in mine if not any(part in above[self._owner[feeder]] for feeder in feeds[name])
-                ]
-                latest = max((waves[name] for name in independent), default=0)
-                for name in independent:
-                    waves[name] = latest
-            if waves == before:
+        # Where two sub-topologies feed each other, what is independent by sources cannot always be kept together.
+        for together in (self._independent(feeds), self._independent_by_parts(feeds, writers)):
+            waves = _settled(feeds, together)
+            if waves is not None:
                 return waves
         raise TopologyError("the repartition topics of this topology feed each other in a circle")
+
+    def _independent(self, feeds: Mapping[str, frozenset[str]]) -> list[list[str]]:
+        """Of each sub-topology, the sources that depend on no source of the same one."""
+
+        def all_above(name: str) -> set[str]:
+            seen: set[str] = set()
+            waiting = [*feeds[name]]
+            while waiting:
+                source = waiting.pop()
+                if source not in seen:
+                    seen.add(source)
+                    waiting.extend(feeds[source])
+            return seen
+
+        found: dict[int, list[str]] = {}
+        for name in feeds:
+            if all(self._owner[source] != self._owner[name] for source in all_above(name)):
+                found.setdefault(self._owner[name], []).append(name)
+        return list(found.values())
+
+    def _independent_by_parts(
+        self, feeds: Mapping[str, frozenset[str]], writers: Mapping[str, list[str]]
+    ) -> list[list[str]]:
+        """The same, where whatever a sub-topology writes counts as depending on all that it reads."""
+        above = self._reachable(writers)
+        found: dict[int, list[str]] = {}
+        for name, feeders in feeds.items():
+            part = self._owner[name]
+            if not any(part in above[self._owner[feeder]] for feeder in feeders):
+                found.setdefault(part, []).append(name)
+        return list(found.values())
 
     def _writers(self) -> dict[str, list[str]]:
         found: dict[str, list[str]] = {}
@@ -158,3 +177,23 @@ class Plan:
                     above |= more
                     changed = True
         return direct
+
+
+def _settled(feeds: Mapping[str, frozenset[str]], together: Iterable[Iterable[str]]) -> dict[str, int] | None:
+    """The first wave in which each source can be read after all that feed it; None if there is none.
+
+    Args:
+        feeds: for each source those that feed it.
+        together: sources that are to be read in the same wave.
+    """
+    waves = dict.fromkeys(feeds, 0)
+    for _ in range(len(feeds) + 1):  # each turn settles one wave at least
+        before = dict(waves)
+        for name, feeders in feeds.items():
+            waves[name] = max([waves[name], *(1 + waves[source] for source in feeders)])
+        for group in together:
+            latest = max(waves[name] for name in group)
+            waves.update(dict.fromkeys(group, latest))
+        if waves == before:
+            return waves
+    return None

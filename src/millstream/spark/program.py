@@ -19,7 +19,7 @@ from millstream.topology.topology import Topology
 
 @dataclass(frozen=True)
 class Program:
-    """An application on its way to its lanes (by Spark's cloudpickle, like every function that Spark runs).
+    """An application on its way to its lanes (by cloudpickle, like every function that Spark runs).
 
     Args:
         run_id: names this run of the application; lanes of other runs are other processes.

@@ -143,13 +143,11 @@ class TaskSlot:
         self._version = self._before(version)
         return self._task
 
-    def _fresh_directory(self) -> Path | None:
+    def _fresh_directory(self) -> Path:
         """An empty directory: what a lane that was killed left is ahead of the files, and it may not quite be dead."""
         from millstream.spark.lane import state_directory
 
         directory = state_directory(self._program, self._slot)
-        if directory is None:
-            return None
         shutil.rmtree(directory, ignore_errors=True)
         return directory / str(os.getpid())
 

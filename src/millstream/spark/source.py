@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from pyspark import TaskContext, cloudpickle
+from pyspark import TaskContext
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, SupportsTriggerAvailableNow
 from pyspark.sql.types import StructType
@@ -19,9 +20,12 @@ from millstream.spark.admission import Admission
 from millstream.spark.failures import told
 from millstream.spark.plan import Slot
 from millstream.spark.program import Program
+from millstream.spark.shipping import unpacked
 
 SCHEMA = "lane int, wave int, parcel binary"
 FORMAT = "millstream"
+#: Ends the name of the file that says that a paused application has finished its last batch.
+RESTS = ".rests"
 
 
 class LaneInput(InputPartition):
@@ -60,7 +64,7 @@ class TopicsReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._keys = keys
         # Only the driver's reader asks Kafka; the one that goes to workers stays small.
         self._lazy: tuple[Program, Admin, Admission] | None = None
-        loaded: Program = cloudpickle.loads(self._bytes)
+        loaded = unpacked(self._bytes)
         self._run_id, self._driver, self._lanes = loaded.run_id, loaded.driver, loaded.lanes
         self._target: dict[str, Any] | None = None
 
@@ -69,7 +73,7 @@ class TopicsReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def _parts(self) -> tuple[Program, Admin, Admission]:
         if self._lazy is None:
-            program: Program = cloudpickle.loads(self._bytes)
+            program = unpacked(self._bytes)
             admin = Admin(program.config)
             self._lazy = (program, admin, Admission(program, admin, Path(self._control).with_suffix(".due")))
         return self._lazy
@@ -89,7 +93,10 @@ class TopicsReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         with told():
             admission = self._parts()[2]
             admission.processed(start)
-            if Path(self._control).exists():  # paused, or closing
+            control = Path(self._control)
+            if control.exists():  # paused, or closing
+                with contextlib.suppress(FileNotFoundError):  # closed
+                    control.with_suffix(RESTS).touch()
                 time.sleep(0.02)
                 return start
             return admission.next(start)

@@ -30,8 +30,8 @@ class Statistics:
         """Take in the reports of one batch, which took so long."""
         with self._lock:
             ended = time.time()
-            if self._begun is None:
-                self._begun, self._first = ended - seconds, ended
+            if self._begun is None and reports:
+                self._begun, self._first = min(report["begun"] for report in reports), ended
             self._ended = ended
             self._batches += 1
             self._batch_seconds = seconds
@@ -45,7 +45,7 @@ class Statistics:
                     self._stages[stage] += report[stage]
 
     def span(self) -> tuple[float, float, float]:
-        """When the first batch began, when the last one ended and when the first one ended, in seconds since 1970."""
+        """When the first record was read, when the last batch ended and when the first did, in seconds since 1970."""
         with self._lock:
             return self._begun or 0.0, self._ended, self._first
 
