@@ -176,19 +176,14 @@ class App:
         return [process for process in self.processes() if "crash_app.py" in process.command]
 
 
-def _is_worker(process: Process) -> bool:
-    return "pyspark" in process.command and "java" not in process.command
-
-
-def _is_lane(process: Process) -> bool:
-    return "lane_server" in process.command
-
-
-def _is_executor(process: Process) -> bool:
-    return "CoarseGrainedExecutorBackend" in process.command and "java" in process.command
-
-
-_KINDS: dict[str, Callable[[Process], bool]] = {"worker": _is_worker, "lane": _is_lane, "executor": _is_executor}
+_KINDS: dict[str, Callable[[Process], bool]] = {
+    # What runs tasks, and the process from which they are forked.
+    "worker": lambda process: "pyspark.worker" in process.command and "java" not in process.command,
+    # What tells the driver which offsets there are.
+    "reader": lambda process: "python_streaming_source_runner" in process.command,
+    "lane": lambda process: "lane_server" in process.command,
+    "executor": lambda process: "CoarseGrainedExecutorBackend" in process.command and "java" in process.command,
+}
 
 
 def _kill(pid: int) -> None:
@@ -426,6 +421,10 @@ def kill_lane(broker: DevBroker, app: App, chance: random.Random) -> str | None:
 
 def kill_worker(broker: DevBroker, app: App, chance: random.Random) -> str | None:
     return app.kill_one("worker", chance)
+
+
+def kill_reader(broker: DevBroker, app: App, chance: random.Random) -> str | None:
+    return app.kill_one("reader", chance)
 
 
 def kill_executor(broker: DevBroker, app: App, chance: random.Random) -> str | None:

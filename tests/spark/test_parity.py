@@ -1,9 +1,9 @@
 """The same topologies in `TopologyTestDriver` and on Spark with a real Kafka give the same results.
 
-Topologies are those of conformance cases, every operator family among them; inputs are made for this (`parity/feeds.py`).
-Every topic has four partitions, keys are spread over all of them, and caching is off, so that every update is compared:
-key, value, timestamp and headers, in the order of each key, per output topic. All input is there before the application
-is started; it processes what is there, in one batch or several, and stops.
+Topologies are those of conformance cases, every operator family among them; inputs are made for this
+(`parity/feeds.py`). Every topic has four partitions, keys are spread over all of them, and caching is off, so that
+every update is compared: key, value, timestamp and headers, in the order of each key, per output topic. All input is
+there before the application is started; it processes what is there, in one batch or several, and stops.
 
 The driver is one task that sees all records in the order in which they are piped. On Spark there is a task for each
 partition, and it takes the records of its topics by timestamp. So timestamps of inputs never go back; they grow with
@@ -22,18 +22,49 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import sys
+import time
 from collections.abc import Iterator
 from dataclasses import replace
+from datetime import timedelta
+from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import pytest
+from pyspark import cloudpickle
 
+from millstream import (
+    Consumed,
+    Grouped,
+    LogAndContinueExceptionHandler,
+    LogAndContinueProcessingExceptionHandler,
+    Materialized,
+    Processor,
+    Produced,
+    PunctuationType,
+    Record,
+    Repartitioned,
+    Serdes,
+    StreamsBuilder,
+    StreamsConfig,
+    TimeWindows,
+    Topology,
+)
+from millstream.errors import TopologyError
 from millstream.kafka.detached import DetachedBroker
+from millstream.kafka.partitioner import partition_for
+from millstream.spark.client import KafkaStreams, State
+from millstream.testing.conformance.processors import processor, values_processor
 
 from .parity.cases import CASES, TOPOLOGIES, Parity
 from .parity.compare import Output, differences, run_driver
-from .parity.feeds import PARTITIONS, Input
+from .parity.feeds import KEYS, PARTITIONS, Feed, Input, partition_of
 from .parity.host import Host, without_broker
+
+# Lanes cannot import tests.
+cloudpickle.register_pickle_by_value(sys.modules[__name__])
 
 _GUARANTEES = ("exactly_once_v2", "at_least_once")
 _SHARED = Path(__file__).parents[3] / "shared" / "conformance"
@@ -48,7 +79,7 @@ def host(broker: DetachedBroker, tmp_path_factory: pytest.TempPathFactory) -> It
     made.close()
 
 
-def _expected(parity: Parity, topology, config, phases: list[list[Input]]) -> list[Output]:
+def _expected(parity: Parity, topology: Topology, config: StreamsConfig, phases: list[list[Input]]) -> list[Output]:
     records = [record for phase in phases for record in phase]
     if not parity.by_partition:
         return run_driver(topology, config, records)
@@ -67,9 +98,7 @@ def test_same_results(host: Host, parity: Parity, guarantee: str, tmp_path: Path
         options["state_dir"] = tmp_path / "state"
     config = host.config(prefix, **options)
     topology, scope = parity.build(config, prefix)
-    phases = [
-        [replace(record, topic=f"{prefix}.{record.topic}") for record in phase] for phase in parity.feed.phases
-    ]
+    phases = [[replace(record, topic=f"{prefix}.{record.topic}") for record in phase] for phase in parity.feed.phases]
     assert {record.partition for phase in phases for record in phase} == set(range(PARTITIONS))
     expected = _expected(parity, topology, replace(without_broker(config), state_dir=None), phases)
     topics = {output.topic for output in expected} | set(scope.written)
@@ -107,3 +136,310 @@ def test_there_are_enough_topologies_of_every_kind() -> None:
         "process_values", "reduce", "repartition", "select_key", "split", "stream", "suppress", "table", "to",
         "to_stream", "to_table", "transform_values", "windowed_by",
     }  # fmt: skip
+
+
+# --- what one task in one process cannot show
+
+
+def _text() -> Consumed:
+    return Consumed(Serdes.string, Serdes.string)
+
+
+def _texts(records: list[tuple[Output, int]]) -> list[tuple[str, str, int]]:
+    """Key, value and timestamp as texts, sorted."""
+    return sorted(
+        (str(key and key.decode()), str(value and value.decode()), at) for (_, key, value, at, _), _ in records
+    )
+
+
+@pytest.mark.parametrize("guarantee", _GUARANTEES)
+def test_global_tables_are_complete_before_the_first_record(host: Host, guarantee: str) -> None:
+    """Also those whose records are younger than the stream's, and without what was never committed."""
+    stream, table, out = (host.name(base) for base in ("orders", "people", "named"))
+    host.create([stream, table, out])
+    host.produce(Input(table, f"p{number}", f"old{number}", 500) for number in range(60))
+    host.produce(Input(table, f"p{number}", None if number % 5 == 0 else f"new{number}", 900) for number in range(30))
+    host.abort([Input(table, f"p{number}", "aborted", 950) for number in range(60)])
+    host.produce(Input(stream, key, f"p{number}", 10 + number) for number, key in enumerate(KEYS * 5))
+    builder = StreamsBuilder()
+    people = builder.global_table(table, _text())
+    named = builder.stream(stream, _text()).left_join(
+        people, lambda key, person: person, lambda person, name: f"{person}={name}"
+    )
+    named.to(out, Produced(Serdes.string, Serdes.string))
+    topology = builder.build()
+    config = host.config(
+        host.name("global"), processing_guarantee=guarantee, client={"consumer.isolation.level": "read_committed"}
+    )
+
+    host.run_once(topology, config)
+
+    def name(number: int) -> str:
+        return f"old{number}" if number >= 30 else "None" if number % 5 == 0 else f"new{number}"
+
+    first = [(key, f"p{number}={name(number)}", 10 + number) for number, key in enumerate(KEYS * 5)]
+    assert _texts(host.read([out])) == sorted(first)
+
+    host.produce([Input(table, "p1", "latest", 1000), Input(stream, "a", "p1", 2000), Input(stream, "d", "p2", 2001)])
+    host.run_once(topology, config)
+    assert _texts(host.read([out])) == sorted([*first, ("a", "p1=latest", 2000), ("d", "p2=new2", 2001)])
+
+
+def test_a_pattern_takes_all_topics_that_match_it_also_later_ones(host: Host) -> None:
+    base, out = host.name("region"), host.name("counts")
+    north, south, other = f"{base}.north", f"{base}.south", f"not-{base}.north"
+    host.create([north, south, other, out])
+    builder = StreamsBuilder()
+    counts = (
+        builder.stream(re.compile(f"{re.escape(base)}\\.[a-z]+"), _text())
+        .group_by_key()
+        .count(materialized=Materialized("counts"))
+    )
+    counts.to_stream().to(out, Produced(Serdes.string, Serdes.long))
+    topology = builder.build()
+    config = host.config(host.name("pattern"))
+    feed = Feed().rounds(2, north, south)
+    host.produce([*feed.inputs, Input(other, "a", "no", 1)])
+
+    host.run_once(topology, config)
+
+    def found() -> list[tuple[str, int, int]]:
+        return [
+            (str(key and key.decode()), int.from_bytes(value or b"", "big"), at)
+            for (_, key, value, at, _), _ in host.read([out])
+        ]
+
+    counted = {key: [count for name, count, _ in found() if name == key] for key in KEYS}
+    assert counted == {key: [1, 2, 3, 4] for key in KEYS}
+    assert sorted(at for _, _, at in found()) == [record.timestamp for record in feed.inputs]
+
+    host.create([f"{base}.east"])
+    host.produce(Input(f"{base}.east", key, "x", 1000) for key in KEYS)
+    host.run_once(topology, config)
+    assert sorted(found())[4::5] == [(key, 5, 1000) for key in sorted(KEYS)]
+
+
+def test_joined_topics_of_different_partition_counts_are_refused(host: Host) -> None:
+    left, right = host.name("left"), host.name("right")
+    host.create([left])
+    host.create([right], partitions=3)
+    builder = StreamsBuilder()
+    builder.stream(left, _text()).join(builder.table(right, _text()), lambda a, b: a).to(left)
+    streams = KafkaStreams(builder.build(), host.config(host.name("mismatch")), spark=host.session)
+    with pytest.raises(TopologyError, match=rf"not co-partitioned: {left} \(4\), {right} \(3\)"):
+        streams.start()
+    assert streams.state is State.ERROR
+
+
+def test_repartitioning_makes_topics_of_different_partition_counts_fit(host: Host) -> None:
+    """Three partitions are repartitioned into two; a windowed result goes to a topic of three by the key inside it."""
+    source, out, windowed = host.name("source"), host.name("out"), host.name("windowed")
+    host.create([source, windowed], partitions=3)
+    host.create([out], partitions=5)
+    builder = StreamsBuilder()
+    again = builder.stream(source, _text()).repartition(
+        Repartitioned(Serdes.string, Serdes.string, name="again", partitions=2)
+    )
+    again.to(out, Produced(Serdes.string, Serdes.string))
+    counts = again.group_by_key().windowed_by(TimeWindows.of_size(timedelta(milliseconds=10))).count()
+    counts.to_stream().to(
+        windowed, Produced(Serdes.time_windowed(Serdes.string, timedelta(milliseconds=10)), Serdes.long)
+    )
+    feed = Feed().rounds(5, source)
+    host.produce(feed.inputs)
+
+    streams = host.run_once(builder.build(), host.config(host.name("fits"), processing_guarantee="exactly_once_v2"))
+
+    assert set(streams.tasks()) == {"0_0", "0_1", "0_2", "1_0", "1_1"}
+    records = host.read([out])
+    assert all(partition == partition_for(record.key or b"", 5) for record, partition in records)
+    for key in KEYS:
+        wanted = [(record.value, record.timestamp) for record in feed.inputs if record.key == key]
+        assert [
+            (value and value.decode(), at) for (_, name, value, at, _), _ in records if name == key.encode()
+        ] == wanted
+    results = host.read([windowed])
+    assert len(results) == len(feed.inputs)
+    assert all(partition == partition_for((record.key or b"")[:-8], 3) for record, partition in results)
+
+
+def test_partitioners_choose_partitions(host: Host) -> None:
+    """Of sinks: one, several, none at all, or Kafka's own; and of repartition topics."""
+    source, out = host.name("source"), host.name("out")
+    host.create([source, out])
+
+    def choose(topic: str, key: str, value: str, partitions: int) -> int | list[int] | None:
+        assert (topic, partitions) == (out, PARTITIONS)
+        return {"one": 2, "two": [1, 3], "none": []}.get(value)
+
+    builder = StreamsBuilder()
+    stream = builder.stream(source, _text())
+    stream.to(out, Produced(Serdes.string, Serdes.string, partitioner=choose))
+    by_length = Repartitioned(
+        Serdes.string, Serdes.string, partitions=3, partitioner=lambda topic, key, value, count: len(value) % count
+    )
+    where = host.name("where")
+    host.create([where])
+    stream.repartition(by_length).process_values(values_processor({"fn": "meta"})).to(where)
+    host.produce(Input(source, key, value, 1) for key in KEYS for value in ("one", "two", "none", "kafka"))
+
+    host.run_once(builder.build(), host.config(host.name("partitioners")))
+
+    places: dict[str, set[int]] = {}
+    for record, partition in host.read([out]):
+        if record.value == b"kafka":
+            assert partition == partition_for(record.key or b"", PARTITIONS)
+        else:
+            places.setdefault((record.value or b"").decode(), set()).add(partition)
+    assert places == {"one": {2}, "two": {1, 3}}
+    assert len(host.read([out])) == 4 * len(KEYS)
+    assert {value.split(":")[0].split("#")[0] + value.split(":")[1] for _, value, _ in _texts(host.read([where]))} == {
+        "one0", "two0", "none1", "kafka2"
+    }  # fmt: skip
+
+
+class _Beat(Processor[str, str, str, str]):
+    """Tells the time."""
+
+    def init(self, context: Any) -> None:
+        super().init(context)
+        self._beats = 0
+        context.schedule(timedelta(milliseconds=150), PunctuationType.WALL_CLOCK_TIME, self._beat)
+
+    def _beat(self, now: int) -> None:
+        self._beats += 1
+        self.context.forward(Record(str(self.context.task_id), str(self._beats), now))
+
+    def process(self, record: Record[str, str]) -> None:
+        self.context.forward(record)
+
+
+@pytest.mark.parametrize("guarantee", _GUARANTEES)
+def test_wall_clock_punctuation_needs_no_input(host: Host, guarantee: str) -> None:
+    """Neither at first nor after a restart."""
+    source, out = host.name("source"), host.name("beats")
+    host.create([source, out])
+    builder = StreamsBuilder()
+    builder.stream(source, _text()).process(_Beat).to(out)
+    topology = builder.build()
+    config = host.config(host.name("beat"), processing_guarantee=guarantee)
+    tasks = {f"0_{partition}" for partition in range(PARTITIONS)}
+
+    def beats(least: int) -> list[tuple[str, str, int]]:
+        """All beats, once every task has so many more than before."""
+        deadline = time.monotonic() + 60
+        while True:
+            found = _texts(host.read([out]))
+            if all(sum(task == name for name, _, _ in found) >= least for task in tasks):
+                return found
+            assert time.monotonic() < deadline, found
+            time.sleep(0.1)
+
+    with host.running(topology, config):
+        first = beats(3)
+    for task in tasks:
+        times = [at for name, _, at in first if name == task]
+        assert all(later - earlier >= 150 for earlier, later in pairwise(sorted(times)))
+    before = len(_texts(host.read([out])))
+    with host.running(topology, config):
+        assert len(beats(before // PARTITIONS + 2)) > before
+
+
+def test_wall_clock_punctuation_of_a_conformance_topology(host: Host) -> None:
+    """`processor/counter-wall_clock`: every key's count is told, with the batch's time, whenever it is due."""
+    source, out = host.name("source"), host.name("out")
+    host.create([source, out])
+    counter = {"fn": "counter", "store": "cnt", "punctuate": "wall_clock", "interval_ms": 100}
+    builder = StreamsBuilder()
+    builder.stream(source, _text()).process(processor(counter)).to(out, Produced(Serdes.string, Serdes.string))
+    host.produce(Feed().rounds(3, source).inputs)
+
+    with host.running(builder.build(), host.config(host.name("counter"))):
+        deadline = time.monotonic() + 60
+        while len(found := _texts(host.read([out]))) < 3 * len(KEYS) and time.monotonic() < deadline:
+            time.sleep(0.1)
+
+    assert {key for key, _, _ in found} == set(KEYS)
+    for _, value, at in found:
+        assert value == f"w3@{at}"
+
+
+def test_dead_letters_come_with_the_outputs(host: Host) -> None:
+    """Records that cannot be read or processed: where they lay is told, the rest goes on, also below a repartition."""
+    source, out, dead = host.name("source"), host.name("out"), host.name("dead")
+    host.create([source, out, dead])
+    builder = StreamsBuilder()
+
+    def positive(value: int) -> int:
+        if value < 0:
+            raise ValueError("below zero")
+        return value
+
+    numbers = builder.stream(source, Consumed(Serdes.string, Serdes.json))
+    grouped = (
+        numbers.select_key(lambda key, value: str(value % 3))
+        .map_values(positive)
+        .group_by_key(Grouped(Serdes.string, Serdes.json))
+    )
+    grouped.count().to_stream().to(out, Produced(Serdes.string, Serdes.long))
+    config = host.config(
+        host.name("letters"),
+        processing_guarantee="exactly_once_v2",
+        deserialization_exception_handler=LogAndContinueExceptionHandler(),
+        processing_exception_handler=LogAndContinueProcessingExceptionHandler(),
+        dead_letter_queue_topic=dead,
+    )
+    host.produce(Input(source, key, str(number), number) for number, key in enumerate(KEYS))
+    host.produce([Input(source, "a", "{", 100), Input(source, "d", "-5", 101), Input(source, "e", "6", 102)])
+
+    streams = host.run_once(builder.build(), config)
+
+    counts = sorted((record.key or b"", int.from_bytes(record.value or b"", "big")) for record, _ in host.read([out]))
+    assert counts == [(key, count) for key, most in ((b"0", 5), (b"1", 4), (b"2", 4)) for count in range(1, most + 1)]
+    letters = {record.key: record for record, _ in host.read([dead])}
+    assert {key: record.value for key, record in letters.items()} == {b"a": b"{", b"d": b"-5"}
+    for key, record in letters.items():
+        told = {name.rsplit(".", 1)[-1]: text for name, text in record.headers}
+        assert told["topic"] == source.encode()
+        assert int(told["partition"] or b"-1") == partition_for(key or b"", PARTITIONS)
+        assert int(told["offset"] or b"-1") == sum(
+            partition_of(other) == partition_for(key or b"", PARTITIONS) for other in KEYS
+        )
+    assert streams.metrics()["dropped-records-total"] == 2
+
+
+def test_an_upgraded_application_goes_on_with_its_state(host: Host) -> None:
+    """Named stores stay where they are when a filter, a second aggregation and another source are added."""
+    source, more, out, second = (host.name(base) for base in ("source", "more", "out", "second"))
+    host.create([source, more, out, second])
+    config = host.config(host.name("upgrade"), processing_guarantee="exactly_once_v2")
+
+    def build(upgraded: bool) -> Topology:
+        builder = StreamsBuilder()
+        stream = builder.stream(source, _text())
+        words = stream.group_by(lambda key, value: value, Grouped(Serdes.string, Serdes.string, name="by-value"))
+        counts = words.count(materialized=Materialized("counts")).to_stream()
+        counts.to(out, Produced(Serdes.string, Serdes.long))
+        if upgraded:
+            counts.filter(lambda key, count: count % 2 == 0, name="even").to(
+                second, Produced(Serdes.string, Serdes.long)
+            )
+            added = builder.stream(more, _text()).group_by_key(Grouped(Serdes.string, Serdes.string))
+            added.count(materialized=Materialized("added")).to_stream().to(second, Produced(Serdes.string, Serdes.long))
+        return builder.build()
+
+    def counts(topic: str) -> dict[str, list[int]]:
+        found: dict[str, list[int]] = {}
+        for record, _ in host.read([topic]):
+            found.setdefault((record.key or b"").decode(), []).append(int.from_bytes(record.value or b"", "big"))
+        return found
+
+    host.produce(Input(source, key, "xyz"[number % 3], number) for number, key in enumerate(KEYS))
+    host.run_once(build(False), config)
+    assert counts(out) == {key: [1, 2, 3, 4] for key in "xyz"}
+
+    host.produce(Input(source, key, "xyz"[number % 3], 100 + number) for number, key in enumerate(KEYS))
+    host.produce([Input(more, "m", "1", 1), Input(more, "m", "2", 2)])
+    host.run_once(build(True), config)
+    assert counts(out) == {key: [1, 2, 3, 4, 5, 6, 7, 8] for key in "xyz"}
+    assert counts(second) == {"x": [6, 8], "y": [6, 8], "z": [6, 8], "m": [1, 2]}

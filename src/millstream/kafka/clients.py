@@ -100,6 +100,7 @@ def make_producer(
     *,
     watch: ErrorWatch | None = None,
     overrides: Mapping[str, str] | None = None,
+    on_failure: Callable[[ClientError, Message], None] | None = None,
 ) -> Producer:
     """A producer. With a transactional id, the caller calls its `init_transactions`.
 

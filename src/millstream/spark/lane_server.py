@@ -20,7 +20,8 @@ from typing import Any
 from millstream.spark.failures import described
 from millstream.spark.frames import pack, receive, send, unpack
 from millstream.spark.lane import Lane
-from millstream.spark.shipping import unpacked
+from millstream.spark.processes import alive
+from millstream.spark.shipping import PROGRAM, unpacked
 from millstream.spark.statefiles import Version
 
 log = logging.getLogger("millstream.spark")
@@ -73,7 +74,7 @@ class _Place:
 
     @property
     def is_wanted(self) -> bool:
-        return _alive(self._driver) and self._is_mine
+        return self._run_goes_on and self._is_mine
 
     def watch(self) -> None:
         """End the process when it is not wanted, even while it waits for a broker that is away."""
@@ -87,8 +88,15 @@ class _Place:
         """Remove what nobody else needs."""
         if self._is_mine:  # not that of a lane that was started in this one's place
             self._path.unlink(missing_ok=True)
-        if not _alive(self._driver):
+        if not self._run_goes_on:
             shutil.rmtree(self._path.parent, ignore_errors=True)
+
+    @property
+    def _run_goes_on(self) -> bool:
+        if self._driver is None:
+            return True
+        # The driver removes the program when it closes; it may do so while a lane is only starting.
+        return alive(self._driver) and (self._path.parent / PROGRAM).exists()
 
     @property
     def _is_mine(self) -> bool:
@@ -132,22 +140,6 @@ def _run(lane: Lane, request: dict[str, Any]) -> list[tuple[int, int, bytes]]:
         [unpack(parcel) for parcel in request["parcels"]],
     )
     return [(to, parcel.wave, pack(parcel)) for to, parcel in rows]
-
-
-def _alive(process: int | None) -> bool:
-    if process is None:
-        return True
-    try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    try:
-        # A process that was killed and whose parent did not look is still there in name.
-        return Path(f"/proc/{process}/stat").read_text().rsplit(")", 1)[1].split()[0] not in "ZX"
-    except OSError:
-        return True
 
 
 if __name__ == "__main__":

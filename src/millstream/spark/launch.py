@@ -25,7 +25,7 @@ from millstream.spark.outputs import transactional_id
 from millstream.spark.plan import Plan
 from millstream.spark.program import Program
 from millstream.spark.session import lanes_of
-from millstream.spark.shipping import shipped
+from millstream.spark.shipping import PROGRAM, shipped
 from millstream.spark.source import FORMAT, RESTS, SCHEMA, MillstreamSource
 from millstream.spark.statistics import Statistics
 from millstream.spark.waves import lane_keys, wave_function
@@ -67,12 +67,12 @@ class Launched:
     def start_query(self, statistics: Statistics, *, once: bool) -> StreamingQuery:
         """Start the streaming query."""
         program = self.program
-        pickled = (self.directory / "program").read_bytes()
+        pickled = (self.directory / PROGRAM).read_bytes()
         keys = lane_keys(program.lanes)
         self.session.dataSource.register(MillstreamSource)
         frame = (
             self.session.readStream.format(FORMAT)
-            .option("program", str(self.directory / "program"))
+            .option("program", str(self.directory / PROGRAM))
             .option("control", str(self.control))
             .option("keys", json.dumps(keys))
             .load()
@@ -130,7 +130,7 @@ def launch(topology: Topology, config: StreamsConfig, session: SparkSession, uni
             _shut_out(config, range(remembered.lanes))
     directory = lane_client.directory(run_id)
     pickled = shipped(program)
-    (directory / "program").write_bytes(pickled)
+    (directory / PROGRAM).write_bytes(pickled)
     if driver is not None:
         lane_client.warm_up(run_id, lanes, driver, pickled)
     return Launched(program, session, directory, directory / "pause")

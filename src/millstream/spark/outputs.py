@@ -89,15 +89,14 @@ class Outputs:
 
     def _produce(self, records: Iterable[OutputRecord]) -> None:
         produce, poll = self._producer.produce, self._producer.poll
-        delivered = None if self._exactly_once else self._delivered
         for topic, partition, key, value, timestamp, headers in records:
             place = _ANY_PARTITION if partition is None else partition
             while True:
                 try:
                     if headers is None:
-                        produce(topic, value, key, place, delivered, timestamp=timestamp)
+                        produce(topic, value, key, place, timestamp=timestamp)
                     else:
-                        produce(topic, value, key, place, delivered, timestamp=timestamp, headers=headers)  # type: ignore[arg-type]
+                        produce(topic, value, key, place, timestamp=timestamp, headers=headers)  # type: ignore[arg-type]
                     break
                 except BufferError:
                     poll(0.1)

@@ -9,6 +9,8 @@ import cloudpickle  # not PySpark's copy: a lane would have to import PySpark to
 
 from millstream.spark.program import Program
 
+#: The name of the file in which the driver keeps the program as long as it runs.
+PROGRAM = "program"
 _MSGSPEC_CACHE = "__msgspec_cache__"
 
 

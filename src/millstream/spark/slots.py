@@ -11,6 +11,7 @@ from typing import Any
 
 from millstream.spark.inputs import Partition
 from millstream.spark.plan import Slot
+from millstream.spark.processes import alive
 from millstream.spark.program import Program
 from millstream.spark.statefiles import BEGINNING, StateFiles, Version, filesystem
 from millstream.state import segments
@@ -148,8 +149,11 @@ class TaskSlot:
         from millstream.spark.lane import state_directory
 
         directory = state_directory(self._program, self._slot)
-        shutil.rmtree(directory, ignore_errors=True)
-        return directory / str(os.getpid())
+        mine = directory / str(os.getpid())
+        for left in directory.glob("*"):
+            if left == mine or not (left.name.isdigit() and alive(int(left.name))):
+                shutil.rmtree(left, ignore_errors=True)
+        return mine
 
     def _restore(self, version: Version, now: int, global_state: GlobalState | None) -> Task:
         from millstream.spark.lane import LaneContext

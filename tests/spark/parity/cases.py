@@ -107,7 +107,7 @@ def _tables(*topics: str) -> Feed:
 
 
 _STATELESS = (
-    Parity("stateless/flatmap", Feed().rounds(1, "in", own=True)),
+    Parity("stateless/flatmap", Feed().rounds(3, "in", letters=True)),
     Parity("stateless/child-order", Feed().rounds(3, "in", nulls="in")),
     Parity("stateless/split-first-match", Feed(headers=True).rounds(4, "in", nulls="in"), batch=12),
     Parity("stateless/merge-order", Feed().rounds(3, "in", "in2")),
@@ -120,9 +120,10 @@ _STATELESS = (
 _REPARTITION = (
     Parity("repartition/two-groups-one-selectkey", Feed().rounds(4, "in")),
     Parity("repartition/interleave-three-queues", Feed().rounds(4, "in")),
-    Parity("repartition/toTable-then-groupByKey", Feed(headers=True).rounds(2, "in", nulls="in").then().rounds(2, "in")),
+    Parity(
+        "repartition/toTable-then-groupByKey", Feed(headers=True).rounds(2, "in", nulls="in").then().rounds(2, "in")
+    ),
     Parity("repartition/multi-subtopologies-describe", Feed().rounds(3, "in", "in2", "tb", nulls="tb")),
-    Parity("repartition/describe-shared-store", Feed().rounds(3, "in", "in2")),
     Parity("table/to-table-rekeyed", Feed().rounds(4, "in", nulls="in")),
 )
 _AGGREGATES = (
@@ -159,8 +160,16 @@ _EMISSION = (
     Parity("emit-close/session-order-end", _dense("in", pause=4)),
     Parity("suppress/window-close-tumbling", _dense("in", rounds=12), batch=60),
     Parity("window-session/session-then-suppress", _dense("in", pause=4)),
-    Parity("suppress/time-limit", Feed().rounds(1, "in").ticks(1, "in", pause=6).rounds(1, "in", nulls="in")
-           .ticks(1, "in", pause=6).rounds(1, "in").ticks(3, "in", pause=6)),  # fmt: skip
+    Parity(
+        "suppress/time-limit",
+        Feed()
+        .rounds(1, "in")
+        .ticks(1, "in", pause=6)
+        .rounds(1, "in", nulls="in")
+        .ticks(1, "in", pause=6)
+        .rounds(1, "in")
+        .ticks(3, "in", pause=6),
+    ),
     Parity("suppress/suppress-twice", _dense("in"), by_partition=True),
     Parity("suppress/max-records-two", Feed().rounds(4, "in", nulls="in"), by_partition=True, batch=20),
 )
@@ -176,17 +185,21 @@ _JOINS = (
     Parity("join-stream-stream/left_join-symmetric", _joined("l", "r")),
     Parity("join-stream-stream/outer_join-symmetric", _joined("l", "r"), disk=True),
     Parity("join-stream-stream/self-join-outer-window", Feed(step=0).rounds(8, "l", pause=2).ticks(5, "l", pause=4)),
-    Parity("join-stream-stream/self-join-mapped", Feed(step=0).rounds(8, "l", pause=2).ticks(5, "l", pause=4), batch=40),
+    Parity(
+        "join-stream-stream/self-join-mapped", Feed(step=0).rounds(8, "l", pause=2).ticks(5, "l", pause=4), batch=40
+    ),
     Parity("join-stream-stream/rekeyed-both", Feed().rounds(3, "l", "r")),
-    Parity("join-stream-stream/chain-three", _joined("l", "r", "q")),
+    Parity("join-stream-stream/chain-three", _joined("l", "r", "q"), by_partition=True),
     Parity("join-stream-table/join-rekeyed", Feed().rounds(4, "s", "tb", nulls="tb")),
     Parity("join-stream-table/left_join", Feed(headers=True).rounds(4, "s", "tb", nulls="tb")),
     Parity("join-stream-table/left_join-aggregate-table", Feed().rounds(4, "s", nulls="s")),
     Parity("versioned/left_join-grace", Feed().rounds(4, "s", "tb", nulls="tb").ticks(4, "s", "tb", pause=5)),
     Parity("versioned/filtered-asof", Feed().rounds(3, "s", "tb", nulls="tb")),
     Parity("versioned/versioned-to-table", Feed().rounds(3, "s", "tb", nulls="tb")),
-    Parity("join-global/left_join-by-value", Feed().rounds(1, "gl", keys=_FEW).rounds(3, "s")
-           .then().rounds(1, "gl", nulls="gl").rounds(2, "s")),  # fmt: skip
+    Parity(
+        "join-global/left_join-by-value",
+        Feed().rounds(1, "gl", keys=_FEW).rounds(3, "s").then().rounds(1, "gl", nulls="gl").rounds(2, "s"),
+    ),
     Parity("join-global/rekeyed-no-repartition", Feed().rounds(1, "gl").rounds(3, "s", own=True)),
     Parity("join-table-table/left_join-materialized", _tables("l", "r"), disk=True),
     Parity("join-table-table/outer_join-then-group", _tables("l", "r")),
@@ -196,15 +209,50 @@ _JOINS = (
 #: questions are asked before the first answer comes, so here every key of a left side changes once in a batch at most,
 #: and before the right side does.
 _FOREIGN_KEYS = (
-    Parity("join-foreign-key/join", Feed().rounds(1, "r", keys=_FEW).rounds(1, "l").rounds(2, "r", nulls="r")
-           .then().rounds(1, "l", nulls="l").rounds(2, "r", nulls="r")),  # fmt: skip
-    Parity("join-foreign-key/left_join", Feed().rounds(1, "r", keys=_FEW).rounds(1, "l").rounds(2, "r", nulls="r")
-           .then().rounds(1, "l", nulls="l").rounds(2, "r", nulls="r"), disk=True),  # fmt: skip
+    Parity(
+        "join-foreign-key/join",
+        Feed()
+        .rounds(1, "r", keys=_FEW)
+        .rounds(1, "l")
+        .rounds(2, "r", nulls="r")
+        .then()
+        .rounds(1, "l", nulls="l")
+        .rounds(2, "r", nulls="r"),
+    ),
+    Parity(
+        "join-foreign-key/left_join",
+        Feed()
+        .rounds(1, "r", keys=_FEW)
+        .rounds(1, "l")
+        .rounds(2, "r", nulls="r")
+        .then()
+        .rounds(1, "l", nulls="l")
+        .rounds(2, "r", nulls="r"),
+        disk=True,
+    ),
     Parity("headers/foreign-key", Feed(headers=True).rounds(1, "in2").rounds(1, "in").rounds(1, "in2", nulls="in2")),
-    Parity("join-foreign-key/left_join-then-group", Feed().rounds(1, "r").rounds(1, "l", values=_SHIFTED)
-           .rounds(1, "r", nulls="r").then().rounds(1, "l", values=_SHIFTED_AGAIN, nulls="l").rounds(1, "r")),  # fmt: skip
-    Parity("join-foreign-key/chain", Feed().rounds(1, "q", keys="abc").one("q", "0", "zero").one("q", "1", "one")
-           .rounds(1, "r").rounds(1, "l").then().rounds(1, "r", nulls="r").one("q", "2", "two")),  # fmt: skip
+    Parity(
+        "join-foreign-key/left_join-then-group",
+        Feed()
+        .rounds(1, "r")
+        .rounds(1, "l", values=_SHIFTED)
+        .rounds(1, "r", nulls="r")
+        .then()
+        .rounds(1, "l", values=_SHIFTED_AGAIN, nulls="l")
+        .rounds(1, "r"),
+    ),
+    Parity(
+        "join-foreign-key/chain",
+        Feed()
+        .rounds(1, "q", keys="abc")
+        .one("q", "0", "zero")
+        .one("q", "1", "one")
+        .rounds(1, "r")
+        .rounds(1, "l")
+        .then()
+        .rounds(1, "r", nulls="r")
+        .one("q", "2", "two"),
+    ),
 )
 _PROCESSORS = (
     Parity("processor/counter-stream_time", Feed().rounds(5, "in", nulls="in"), by_partition=True),

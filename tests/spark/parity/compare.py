@@ -59,8 +59,7 @@ def differences(
     found = [
         f"{output.topic}: {_shown(output, scope)} is in partition {partition}, Kafka would put it into {right}"
         for output, partition in got
-        if output.key is not None
-        and partition != (right := partition_for(_plain(output, scope), PARTITIONS))
+        if output.key is not None and partition != (right := partition_for(_plain(output, scope), PARTITIONS))
     ]
     wanted = _by_key(expected, scope, blur)
     came = _by_key((output for output, _ in got), scope, blur)

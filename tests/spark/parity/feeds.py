@@ -66,6 +66,7 @@ class Feed:
         keys: str = KEYS,
         nulls: str = "",
         own: bool = False,
+        letters: bool = False,
         pause: int = 0,
         values: dict[str, str] | None = None,
     ) -> Self:
@@ -78,6 +79,7 @@ class Feed:
             nulls: the topics, separated by spaces, that also get records without a value.
             own: values start with a character that is a key of the record's own partition, so that records with a new
                 key made of it come from one partition only, and keep their order without a repartition.
+            letters: the same for all characters of values.
             pause: how much time passes after each round.
             values: what values start with, by key; otherwise any key.
         """
@@ -86,8 +88,11 @@ class Feed:
             self._random.shuffle(places)
             for topic, key in places:
                 first = values[key] if values else self._random.choice(_NEIGHBOURS[key] if own else KEYS)
+                value = f"{first}{self._count % 10}{self._random.choice(_ENDINGS)}"
+                if letters:
+                    value = "".join(self._random.choices(_NEIGHBOURS[key], k=self._count % 4))
                 gone = topic in nulls.split() and self._random.random() < 0.2
-                self.one(topic, key, None if gone else f"{first}{self._count % 10}{self._random.choice(_ENDINGS)}")
+                self.one(topic, key, None if gone else value)
             self._time += pause
         return self
 
@@ -116,7 +121,7 @@ class Feed:
         return self
 
     def then(self) -> Self:
-        """What follows is written when the application has processed all so far and has stopped; it is started again."""
+        """What follows is written when the application has processed all so far and stopped; it is started again."""
         self.phases.append([])
         return self
 

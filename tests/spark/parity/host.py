@@ -87,6 +87,16 @@ class Host:
         assert self._producer.flush(30) == 0
         assert not failed, failed
 
+    def abort(self, records: Iterable[Input]) -> None:
+        """Write records in a transaction that is given up."""
+        producer = Producer({"bootstrap.servers": self.bootstrap_servers, "transactional.id": self.name("aborting")})
+        producer.init_transactions(30)
+        producer.begin_transaction()
+        for record in records:
+            producer.produce(record.topic, record.value, record.key, record.partition, timestamp=record.timestamp)
+        producer.flush(30)
+        producer.abort_transaction(30)
+
     def run_once(self, topology: Topology, config: StreamsConfig) -> KafkaStreams:
         """Process what is there."""
         streams = KafkaStreams(topology, config, spark=self.session)
