@@ -41,7 +41,9 @@ class Outputs:
             "batch.num.messages": "100000",
         }
         identity = transactional_id(program.config.application_id, lane) if self._exactly_once else None
-        self._producer: Producer = make_producer(program.config, identity, watch=ErrorWatch(), overrides=overrides)
+        self._producer: Producer = make_producer(
+            program.config, identity, watch=ErrorWatch(), overrides=overrides, on_failure=self._not_delivered
+        )
         self._group: Consumer | None = None
         if self._exactly_once:
             _patiently("begin transactions", lambda: self._producer.init_transactions(_TRANSACTION_SECONDS))
@@ -119,9 +121,8 @@ class Outputs:
             # A fenced or fatal producer has nothing to abort; its transaction is ended by the broker.
             return
 
-    def _delivered(self, error: ClientError | None, message: Message) -> None:
-        if error is not None:
-            self._failure = error
+    def _not_delivered(self, error: ClientError, message: Message) -> None:
+        self._failure = error
 
     def _check(self) -> None:
         if self._failure is not None:
