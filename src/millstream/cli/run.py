@@ -15,6 +15,7 @@ from rich.live import Live
 from rich.text import Text
 
 from millstream.cli.loading import load_application
+from millstream.cli.logs import LogFormat, set_up_logging
 from millstream.config import StreamsConfig
 from millstream.spark.client import KafkaStreams, State
 
@@ -33,8 +34,10 @@ def run(
     checkpoint: Annotated[str | None, typer.Option(help="where a restart finds what it needs")] = None,
     once: Annotated[bool, typer.Option("--once", help="process what is there and stop")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="no live line")] = False,
+    log_format: Annotated[LogFormat, typer.Option(help="how log lines look")] = LogFormat.TEXT,
 ) -> None:
     """Run an application until Ctrl-C, or once over what is there."""
+    set_up_logging(log_format)
     loaded = load_application(application)
     config = loaded.config or StreamsConfig(application_id=loaded.name)
     changes: dict[str, Any] = {

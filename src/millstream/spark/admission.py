@@ -8,6 +8,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+from millstream.errors import StreamsError
 from millstream.kafka.admin import Admin
 from millstream.kafka.errors import BrokerUnavailable, KafkaError, TopicMissing
 from millstream.spark.checkpoint import Checkpoint
@@ -26,6 +27,7 @@ _WARN_SECONDS = 30.0
 #: How long a topic may be missing: a broker that comes back does not know all at once.
 _MISSING_SECONDS = 30.0
 _REPORT_SECONDS = 0.5
+_COUNT_SECONDS = 10.0
 
 
 class Admission:
@@ -60,6 +62,7 @@ class Admission:
         self._stop_at: dict[tuple[str, int], int] | None = None
         self._due_file = due_file
         self._reported = 0.0
+        self._counted = time.time()
         #: The batch of which the group's offsets were told to Kafka, and when to try again if that failed.
         self._told = 0
         self._tell_after = 0.0
@@ -101,6 +104,7 @@ class Admission:
         self._adapt(now)
         known = start["topics"]
         try:
+            self._check_partitions(now)
             ends = self._admin.end_offsets(self._partitions)
             new = self._starts([place for place in self._partitions if str(place[1]) not in known.get(place[0], {})])
             global_ends = self._global_ends()
@@ -123,7 +127,7 @@ class Admission:
             self._begun = None
             time.sleep(_SLEEP_SECONDS)
             return start
-        share = min(1.0, self._limit / total) if total else 1.0
+        share = min(1.0, min(self._limit, self._records_that_fit()) / total) if total else 1.0
         topics: dict[str, dict[str, int]] = {}
         self._taken = 0
         for place in self._partitions:
@@ -179,6 +183,31 @@ class Admission:
         wanted = self._taken / seconds * self._target_seconds
         if self._taken >= self._limit * 0.5 or wanted < self._limit:
             self._limit = min(max(wanted, self._limit / 2, 1_000.0), self._limit * 3, self._config.max_batch_records)
+
+    def _records_that_fit(self) -> float:
+        """How many records `max_batch_bytes` has room for, going by the size of the last ones."""
+        try:
+            size = float(self._due_file.with_suffix(".size").read_text())
+        except (FileNotFoundError, ValueError):
+            return float("inf")
+        return max(1.0, self._config.max_batch_bytes / max(size, 1.0))
+
+    def _check_partitions(self, now: float) -> None:
+        """A topic that got more partitions has keys in other places than its tasks and stores."""
+        if now - self._counted < _COUNT_SECONDS:
+            return
+        self._counted = now
+        planned = self._program.plan.external
+        counts = self._admin.partition_counts({topic for topic, _ in self._partitions})
+        grown = {topic: count for topic, count in counts.items() if count > planned[topic]}
+        if grown:
+            listed = ", ".join(f"'{topic}' had {planned[topic]} and has {count}" for topic, count in grown.items())
+            raise StreamsError(
+                "a source topic has more partitions than before",
+                detail=listed,
+                hint="equal keys may now lie in other partitions: write to a topic with the new count, or start anew "
+                "with another checkpoint_location",
+            )
 
     def _report(self, lag: int, now: float) -> None:
         """Let the driver know how much is waiting, now and then."""

@@ -21,7 +21,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from millstream.config import StreamsConfig
 from millstream.errors import MillstreamError, StreamsError
 from millstream.kafka.embedded import with_broker
-from millstream.spark.failures import of_spark
+from millstream.spark.failures import is_marked, of_spark
 from millstream.spark.launch import Launched, launch
 from millstream.spark.metrics import MetricsServer
 from millstream.spark.session import spark_session
@@ -68,6 +68,8 @@ UncaughtExceptionHandler = Callable[[MillstreamError], UncaughtAction]
 _POLL_SECONDS = 0.05
 #: How long `close` waits for the running batch.
 _CLOSE_SECONDS = 60.0
+#: How often the query is started again by itself without a batch in between.
+_RESTARTS = 3
 
 
 class KafkaStreams:
@@ -97,6 +99,9 @@ class KafkaStreams:
         self._failure: MillstreamError | None = None
         self._watcher: threading.Thread | None = None
         self._once = False
+        self._closing = False
+        self._restarts = 0
+        self._batches_before = 0.0
         self._metrics: MetricsServer | None = None
         #: What the batches so far reported.
         self.statistics = Statistics()
@@ -181,6 +186,7 @@ class KafkaStreams:
         with self._lock:
             if self._state in (State.NOT_RUNNING, State.PENDING_SHUTDOWN):
                 return
+            self._closing = True
             failed = self._state in (State.ERROR, State.PENDING_ERROR)
             if self._state is State.CREATED or failed:
                 if not failed:
@@ -221,7 +227,7 @@ class KafkaStreams:
         return self.statistics.totals()
 
     def tasks(self) -> dict[str, dict[str, Any]]:
-        """What each task last reported: records, dropped ones, stream time, state."""
+        """What each task last reported: its records, dropped ones, stream time, state and next offsets."""
         return self.statistics.tasks()
 
     @property
@@ -239,7 +245,9 @@ class KafkaStreams:
     def _begin(self) -> None:
         if self._launched is None:
             raise AssertionError("not launched")
-        self._query = self._launched.start_query(self.statistics, once=self._once)
+        self._query = query = self._launched.start_query(self.statistics, once=self._once)
+        if self._state in (State.PENDING_SHUTDOWN, State.NOT_RUNNING):  # closed while it was started again
+            query.stop()
         self._move(State.RUNNING)
 
     def _watch(self) -> None:
@@ -272,15 +280,30 @@ class KafkaStreams:
                 self._clean()
                 self._move(State.NOT_RUNNING)
                 return
-            error = of_spark(str(exception))
+            message = str(exception)
+            error = of_spark(message)
+            if not is_marked(message) and self._may_start_again():
+                # No error of the application's: one of Spark's processes was killed, for instance.
+                log.warning("Spark's query ended and is started again: %s", error.detail)
+                self._move(State.REBALANCING)
+                self._begin()
+                continue
             log.error("the application failed: %s", error)
             self._move(State.PENDING_ERROR)
-            if self._handler(error) is UncaughtAction.REPLACE_THREAD:
+            if self._handler(error) is UncaughtAction.REPLACE_THREAD and not self._closing:
                 self._move(State.REBALANCING)
                 self._begin()
                 continue
             self._fail(error)
             return
+
+    def _may_start_again(self) -> bool:
+        """Not for ever, if nothing gets done in between."""
+        batches = self.statistics.totals()["commit-total"]
+        if batches > self._batches_before:
+            self._batches_before, self._restarts = batches, 0
+        self._restarts += 1
+        return self._restarts <= _RESTARTS
 
     def _fail(self, error: MillstreamError) -> None:
         self._failure = error

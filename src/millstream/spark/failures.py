@@ -33,6 +33,11 @@ def marked(error: dict[str, str | None]) -> str:
     return f"{_MARK}:{json.dumps(error)}:END"
 
 
+def is_marked(message: str) -> bool:
+    """Whether a lane or the source raised an error, and not Spark."""
+    return _PATTERN.search(message) is not None
+
+
 @contextlib.contextmanager
 def told() -> Iterator[None]:
     """Mark errors that Spark will carry."""

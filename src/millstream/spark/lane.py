@@ -23,6 +23,8 @@ from millstream.task.records import OutputRecord, RawRecord
 
 log = logging.getLogger("millstream.spark")
 
+_SAMPLE = 50
+
 
 class Lane:
     """Runs the tasks it owns. Used by one process, one request at a time."""
@@ -99,6 +101,7 @@ class Lane:
             "begun": begun,
             "wave": version.wave,
             "read": sum(map(len, read.values())),
+            "record_bytes": _usual_size(read),
             "processed": processed,
             "written": len(outputs),
             "read_s": ready - started,
@@ -229,6 +232,12 @@ def _merged(read: Mapping[Partition, list[RawRecord]], parcels: list[Parcel]) ->
     for partition, found in read.items():
         records.setdefault(partition, []).extend(found)
     return records
+
+
+def _usual_size(read: Mapping[Partition, list[RawRecord]]) -> float:
+    """Bytes of a record, by some of each partition."""
+    sizes = [len(key or b"") + len(value or b"") for records in read.values() for key, value, *_ in records[:_SAMPLE]]
+    return sum(sizes) / len(sizes) if sizes else 0.0
 
 
 class LaneContext(HostContext):

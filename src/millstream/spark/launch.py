@@ -92,6 +92,7 @@ class Launched:
             statistics.add(
                 [report.statistics for report in reports if report.wave == -1], time.perf_counter() - started
             )
+            self.control.with_suffix(".size").write_text(str(statistics.record_bytes))
             next_due = statistics.next_due()
             if next_due is None:
                 due.unlink(missing_ok=True)

@@ -103,6 +103,7 @@ class TaskSlot:
             "state_bytes": self._state_bytes,
             "restored": self._restored,
             "due": self._task.next_wall_clock_punctuation,
+            "offsets": {f"{topic}-{partition}": at for (topic, partition), at in self._task.positions.items()},
         }
 
     def close(self) -> None:

@@ -19,6 +19,7 @@ class Statistics:
         self._first = self._ended = 0.0
         self._processed = 0
         self._read = 0
+        self._record_bytes = 0.0
         self._written = 0
         self._batches = 0
         self._lag = 0
@@ -37,6 +38,7 @@ class Statistics:
             self._batch_seconds = seconds
             self._batch_records = sum(report["read"] for report in reports)
             self._read += self._batch_records
+            self._record_bytes = max((report["record_bytes"] for report in reports), default=0.0) or self._record_bytes
             for report in reports:
                 self._processed += report["processed"]
                 self._written += report["written"]
@@ -75,6 +77,11 @@ class Statistics:
         """The last report of each task."""
         with self._lock:
             return {name: dict(report) for name, report in self._tasks.items()}
+
+    @property
+    def record_bytes(self) -> float:
+        """The usual size of an input record."""
+        return self._record_bytes
 
     def next_due(self) -> int | None:
         """When the next wall-clock punctuation is due."""
