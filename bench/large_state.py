@@ -19,7 +19,7 @@ from millstream.kafka.broker import DevBroker
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from data import Record, create_topics, end_offsets, produce  # noqa: E402
+from data import Record, create_topics, end_offsets, produce
 
 _BATCH = 200_000
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import logging
 from datetime import UTC, datetime
-from enum import Enum
+from enum import StrEnum
 
 import orjson
 
 
-class LogFormat(str, Enum):
+class LogFormat(StrEnum):
     """How log lines look."""
 
     TEXT = "text"

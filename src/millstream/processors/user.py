@@ -23,9 +23,37 @@ class UserOperator(Operator):
     #: Set by the task before `init`.
     children: dict[str, Forward]
 
-    def __init__(self) -> None:
+    #: What its supplier must return, and what that is given.
+    kind: type[Any]
+    record: type[Any]
+    context_type: type[Any]
+
+    def __init__(self, supplier: Callable[[], Any]) -> None:
+        self._processor = _supplied(supplier, self.kind)
+        self._process = self._processor.process
         # Forwarding is possible only while the task is inside this node.
         self._running = False
+
+    def init(self, context: TaskContext) -> None:
+        super().init(context)
+        processor_context = self.context_type(self.context, self.name, self.punctuate, self.send)
+        self._processor.context = processor_context
+        self._processor.init(processor_context)
+
+    def process(self, key: Any, value: Any, timestamp: int, headers: Headers | None) -> None:
+        if headers is None:
+            headers = Headers()
+        context = self.context
+        context.timestamp = timestamp
+        context.headers = headers
+        self._running = True
+        try:
+            self._process(self.record(key, value, timestamp, headers))
+        finally:
+            self._running = False
+
+    def close(self) -> None:
+        self._processor.close()
 
     def send(self, record: Any, child: str | None = None) -> None:
         """Forward a record to all children or to one."""
@@ -68,61 +96,17 @@ class UserOperator(Operator):
 class ProcessorOperator(UserOperator):
     """Runs a `Processor`."""
 
-    def __init__(self, supplier: Callable[[], Processor[Any, Any, Any, Any]]) -> None:
-        super().__init__()
-        self._processor = _supplied(supplier, Processor)
-        self._process = self._processor.process
-
-    def init(self, context: TaskContext) -> None:
-        super().init(context)
-        processor_context = RuntimeProcessorContext(self.context, self.name, self.punctuate, self.send)
-        self._processor.context = processor_context
-        self._processor.init(processor_context)
-
-    def process(self, key: Any, value: Any, timestamp: int, headers: Headers | None) -> None:
-        if headers is None:
-            headers = Headers()
-        context = self.context
-        context.timestamp = timestamp
-        context.headers = headers
-        self._running = True
-        try:
-            self._process(Record(key, value, timestamp, headers))
-        finally:
-            self._running = False
-
-    def close(self) -> None:
-        self._processor.close()
+    kind = Processor
+    record: type[Any] = Record
+    context_type: type[Any] = RuntimeProcessorContext
 
 
 class FixedKeyOperator(UserOperator):
     """Runs a `FixedKeyProcessor`."""
 
-    def __init__(self, supplier: Callable[[], FixedKeyProcessor[Any, Any, Any]]) -> None:
-        super().__init__()
-        self._processor = _supplied(supplier, FixedKeyProcessor)
-        self._process = self._processor.process
-
-    def init(self, context: TaskContext) -> None:
-        super().init(context)
-        processor_context = RuntimeFixedKeyContext(self.context, self.name, self.punctuate, self.send)
-        self._processor.context = processor_context
-        self._processor.init(processor_context)
-
-    def process(self, key: Any, value: Any, timestamp: int, headers: Headers | None) -> None:
-        if headers is None:
-            headers = Headers()
-        context = self.context
-        context.timestamp = timestamp
-        context.headers = headers
-        self._running = True
-        try:
-            self._process(FixedKeyRecord(key, value, timestamp, headers))
-        finally:
-            self._running = False
-
-    def close(self) -> None:
-        self._processor.close()
+    kind = FixedKeyProcessor
+    record: type[Any] = FixedKeyRecord
+    context_type: type[Any] = RuntimeFixedKeyContext
 
 
 def processor_operator(supplier: Callable[[], Processor[Any, Any, Any, Any]]) -> OperatorFactory:

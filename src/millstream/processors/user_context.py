@@ -179,8 +179,8 @@ class NodeContext(ProcessingContext):
         return self._task.now()
 
 
-class RuntimeProcessorContext(NodeContext, ProcessorContext[Any, Any]):
-    """The context of a `Processor` in a task."""
+class _ForwardingContext(NodeContext):
+    """The context of a node that forwards."""
 
     def __init__(
         self,
@@ -191,23 +191,17 @@ class RuntimeProcessorContext(NodeContext, ProcessorContext[Any, Any]):
     ) -> None:
         super().__init__(task, node, punctuate)
         self._forward = forward
+
+
+class RuntimeProcessorContext(_ForwardingContext, ProcessorContext[Any, Any]):
+    """The context of a `Processor` in a task."""
 
     def forward(self, record: Record[Any, Any], child: str | None = None) -> None:
         self._forward(record, child)
 
 
-class RuntimeFixedKeyContext(NodeContext, FixedKeyProcessorContext[Any, Any]):
+class RuntimeFixedKeyContext(_ForwardingContext, FixedKeyProcessorContext[Any, Any]):
     """The context of a `FixedKeyProcessor` in a task."""
-
-    def __init__(
-        self,
-        task: HostContext,
-        node: str,
-        punctuate: Callable[[Punctuator, int], None],
-        forward: Callable[[Any, str | None], None],
-    ) -> None:
-        super().__init__(task, node, punctuate)
-        self._forward = forward
 
     def forward(self, record: FixedKeyRecord[Any, Any], child: str | None = None) -> None:
         if type(record) is not FixedKeyRecord:
