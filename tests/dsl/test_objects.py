@@ -157,11 +157,8 @@ def test_sessions_and_sliding_windows_do_not_share_aggregates(kind: Kind, config
     assert last == {(1,), (2,), (1, 2), (3,), (2, 3)}
 
 
-def test_old_values_are_the_old_ones(kind: Kind, config: StreamsConfig, request: pytest.FixtureRequest) -> None:
+def test_old_values_are_the_old_ones(kind: Kind, config: StreamsConfig) -> None:
     """A table grouped again subtracts what it added, not what the aggregate has become."""
-    if config.statestore_cache_max_bytes == 0:
-        why = "without a cache the old value is the object that the aggregator changed; so it is in Kafka Streams"
-        request.applymarker(pytest.mark.xfail(reason=why))
     builder = StreamsBuilder()
     steps: list[tuple[str, list[int]]] = []
     baskets = grouped(builder, kind).aggregate(kind.basket, kind.put, Materialized("b", value=kind.basket_serde))

@@ -24,6 +24,8 @@ class _StreamAggregation(Operator):
         self._read = store.read
         self._write = store.write
         self._cached = store.cached
+        # The function may change the aggregate in place, and the old value is still to be told. A cache looks it up below.
+        self._needs_copy = self._send_old and not self._cached
         if self._cached:
             store.set_flush_listener(self._forward_flushed, self._send_old)
 
@@ -58,11 +60,16 @@ class StreamAggregate(_StreamAggregation):
             old, stored = entry
             if stored > timestamp:
                 newest = stored
+        if self._needs_copy:
+            copied = self._read(key)
+            before = self._initializer() if copied is None else copied[0]
+        else:
+            before = old
         new = self._aggregator(key, value, old)
         # A deletion is as old as the record that made it, a value as its newest record.
         code = self._write(key, new, timestamp if new is None else newest, headers)
         if not self._cached and code != NOT_STORED:
-            self.forward(key, (new, old if self._send_old else None, code == LATEST), newest, headers)
+            self.forward(key, (new, before if self._send_old else None, code == LATEST), newest, headers)
 
 
 class StreamReduce(_StreamAggregation):
@@ -79,13 +86,17 @@ class StreamReduce(_StreamAggregation):
         newest = timestamp
         entry = self._read(key)
         if entry is None:
-            old = None
+            before = None
             new = value
         else:
             old, stored = entry
+            if self._needs_copy:
+                before = self._read(key)[0]
+            else:
+                before = old
             new = self._reducer(old, value)
             if stored > timestamp:
                 newest = stored
         code = self._write(key, new, timestamp if new is None else newest, headers)
         if not self._cached and code != NOT_STORED:
-            self.forward(key, (new, old if self._send_old else None, code == LATEST), newest, headers)
+            self.forward(key, (new, before if self._send_old else None, code == LATEST), newest, headers)

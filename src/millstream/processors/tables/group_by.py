@@ -69,7 +69,9 @@ class GroupedTableAggregate(MaterializingOperator):
         new, old, _ = value
         entry = self._read(key)
         aggregate, stored = (None, timestamp) if entry is None else entry
-        before = aggregate
+        existed = aggregate is not None
+        # The functions may change the aggregate in place, and the old value is still to be told.
+        before = self._stored(key) if self._send_old and not self._cached else None
         result_timestamp = timestamp
         if old is not None and aggregate is not None:
             aggregate = self._subtractor(key, old, aggregate)
@@ -80,7 +82,7 @@ class GroupedTableAggregate(MaterializingOperator):
             else:
                 base = aggregate
             aggregate = self._adder(key, new, base)
-            if before is not None:
+            if existed:
                 result_timestamp = max(timestamp, stored)
         self._write_and_forward(key, aggregate, before, result_timestamp, headers, timestamp)
 
@@ -101,7 +103,8 @@ class GroupedTableReduce(MaterializingOperator):
         new, old, _ = value
         entry = self._read(key)
         aggregate, stored = (None, timestamp) if entry is None else entry
-        before = aggregate
+        # The functions may change the aggregate in place, and the old value is still to be told.
+        before = self._stored(key) if self._send_old and not self._cached else None
         result_timestamp = timestamp
         if old is not None and aggregate is not None:
             aggregate = self._subtractor(aggregate, old)
