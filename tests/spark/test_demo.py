@@ -11,7 +11,7 @@ DEMO = Path(__file__).parents[2] / "examples" / "live_orders.py"
 
 
 def test_the_demo_runs_and_stops_by_itself() -> None:
-    demo = subprocess.run(
+    demo = subprocess.run(  # noqa: S603 - our own script
         [sys.executable, str(DEMO), "--seconds", "15"], capture_output=True, text=True, timeout=300, check=False
     )
 

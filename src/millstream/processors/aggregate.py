@@ -24,7 +24,7 @@ class _StreamAggregation(Operator):
         self._read = store.read
         self._write = store.write
         self._cached = store.cached
-        # The function may change the aggregate in place, and the old value is still to be told. A cache looks it up below.
+        # The function may change the aggregate in place, and the old value is still to be told. A cache looks it up.
         self._needs_copy = self._send_old and not self._cached
         if self._cached:
             store.set_flush_listener(self._forward_flushed, self._send_old)
