@@ -22,6 +22,7 @@ from millstream.spark.frames import receive, send
 _START_SECONDS = 60.0
 #: Lanes that this process has started and that still run, or ended a moment ago: somebody must take note of their end.
 _started: list[subprocess.Popen[bytes]] = []
+_started_lock = threading.Lock()
 _TRIES = 3
 
 
@@ -116,7 +117,8 @@ def _start(path: Path, lane: int, driver: int | None, connection: socket.socket)
             env={**os.environ, "PYTHONPATH": os.pathsep.join(entry for entry in sys.path if entry)},
             start_new_session=True,
         )
-    _started[:] = [other for other in _started if other.poll() is None] + [process]
+    with _started_lock:
+        _started[:] = [*(other for other in _started if other.poll() is None), process]
     deadline = time.monotonic() + _START_SECONDS
     while not _connect(connection, path):
         if process.poll() is not None or time.monotonic() > deadline:

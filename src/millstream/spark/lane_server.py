@@ -6,10 +6,12 @@ python -m millstream.spark.lane_server SOCKET LANE DRIVER-PID
 from __future__ import annotations
 
 import contextlib
+import faulthandler
 import gc
 import logging
 import os
 import shutil
+import signal
 import socket
 import sys
 import threading
@@ -144,4 +146,5 @@ def _run(lane: Lane, request: dict[str, Any]) -> list[tuple[int, int, bytes]]:
 
 if __name__ == "__main__":
     logging.basicConfig(level=os.environ.get("MILLSTREAM_LOG_LEVEL", "WARNING"), format="%(asctime)s %(message)s")
+    faulthandler.register(signal.SIGUSR1)  # says in its log where it is
     serve(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]) or None)

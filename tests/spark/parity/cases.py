@@ -142,11 +142,11 @@ _AGGREGATES = (
 )
 _WINDOWS = (
     Parity("window-time/tumbling-count", _dense("in"), batch=40),
-    Parity("window-time/hopping-start-at-zero", Feed(0, 0).rounds(8, "in", pause=3), disk=True),
-    Parity("window-time/unlimited", Feed(0, 0).rounds(6, "in", pause=3)),
+    Parity("window-time/hopping-start-at-zero", Feed(1, 0).rounds(8, "in", pause=3), disk=True),
+    Parity("window-time/unlimited", Feed(1, 0).rounds(6, "in", pause=3)),
     Parity("window-time/windowed-then-selectkey", Feed().rounds(8, "in", keys=_FEW)),
     Parity("window-time/windowed-group-by", Feed().rounds(8, "in", keys=_FEW)),
-    Parity("window-sliding/early-records", Feed(0, 0).rounds(8, "in", pause=4), batch=40),
+    Parity("window-sliding/early-records", Feed(1, 0).rounds(8, "in", pause=4), batch=40),
     Parity("window-sliding/repartitioned", Feed().rounds(6, "in", keys=_FEW)),
     Parity("window-session/aggregate-merger", _dense("in", pause=4), batch=40, disk=True),
     Parity("cogroup/session", Feed().rounds(6, "l", "r", keys=_FEW)),

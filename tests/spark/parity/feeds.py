@@ -44,7 +44,7 @@ class Feed:
     """Records in the order in which the driver is given them; timestamps never go back.
 
     Args:
-        start: the first timestamp.
+        start: the first timestamp; not 0, which librdkafka takes for "now".
         step: how much later each record is than the one before. 0 lets all keys of a round have the same time, which
             is right for one topic without re-keying: then nothing depends on the order of different keys.
         headers: give records headers.
