@@ -20,13 +20,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import crash_app
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
 
 from millstream.config import StreamsConfig
 from millstream.kafka.admin import Admin
 from millstream.kafka.broker import DevBroker
 from millstream.kafka.topics import NewTopic
+
+from . import crash_app
 
 PARTITIONS = 4
 #: Generous: other things may run on the machine.

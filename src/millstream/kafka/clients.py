@@ -22,6 +22,8 @@ _LOG = logging.getLogger(__name__)
 _SAY_AGAIN_SECONDS = 30.0
 # librdkafka repeats itself several times a second; what matters also comes to the error callback.
 _QUIET = {"log_level": "0", "log.connection.close": "false"}
+# As Kafka's own clients: a broker that comes back is not left waiting.
+_RECONNECT = {"reconnect.backoff.ms": "50", "reconnect.backoff.max.ms": "1000"}
 
 
 class ErrorWatch:
@@ -133,7 +135,7 @@ def _base(config: StreamsConfig) -> dict[str, str]:
         raise ArgumentError(
             "the embedded broker was not started", hint="use the configuration that with_broker() returns"
         )
-    return {"bootstrap.servers": servers, "client.id": config.application_id, **_QUIET}
+    return {"bootstrap.servers": servers, "client.id": config.application_id, **_RECONNECT, **_QUIET}
 
 
 def _made(

@@ -61,6 +61,8 @@ class Admission:
         self._last_poll = 0.0
         self._stop_at: dict[tuple[str, int], int] | None = None
         self._due_file = due_file
+        #: Whether this run has had a batch, after which it is known when punctuation is due.
+        self._any_batch = False
         self._reported = 0.0
         self._counted = time.time()
         #: The batch of which the group's offsets were told to Kafka, and when to try again if that failed.
@@ -123,7 +125,7 @@ class Admission:
         waiting = {place: max(0, ends[place] - starts[place]) for place in self._partitions}
         total = sum(waiting.values())
         self._report(total, now)
-        if total == 0 and not self._punctuation_due(start, int(now * 1000)):
+        if total == 0 and not self._punctuation_due(int(now * 1000)):
             self._begun = None
             time.sleep(_SLEEP_SECONDS)
             return start
@@ -135,6 +137,7 @@ class Admission:
             self._taken += take
             topics.setdefault(place[0], {})[str(place[1])] = starts[place] + take
         self._begun = time.time()
+        self._any_batch = True
         return {
             "batch": start["batch"] + 1,
             "now": int(now * 1000),
@@ -215,11 +218,11 @@ class Admission:
             self._reported = now
             self._due_file.with_suffix(".lag").write_text(str(lag))
 
-    def _punctuation_due(self, start: Offsets, now: int) -> bool:
+    def _punctuation_due(self, now: int) -> bool:
         """Whether a batch is worth while without any record: for punctuation, and once to set it up."""
         if self._stop_at is not None:
             return False
-        if start["batch"] == 0:
+        if not self._any_batch:
             return self._program.has_user_code
         try:
             return int(self._due_file.read_text()) <= now

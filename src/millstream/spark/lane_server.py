@@ -22,6 +22,7 @@ from typing import Any
 from millstream.spark.failures import described
 from millstream.spark.frames import pack, receive, send, unpack
 from millstream.spark.lane import Lane
+from millstream.spark.outputs import ProducerStuck
 from millstream.spark.processes import alive
 from millstream.spark.shipping import PROGRAM, unpacked
 from millstream.spark.statefiles import Version
@@ -124,6 +125,9 @@ def _converse(connection: socket.socket, lane: Lane | None, index: int) -> Lane 
         else:
             try:
                 send(connection, {"rows": _run(lane, request)})
+            except ProducerStuck:
+                log.warning("the producer hangs; the lane starts anew")
+                os._exit(1)  # who asked starts another one
             except Exception as error:
                 send(connection, {"error": described(error)})
                 # What a failed wave left behind is unknown; everything is read again.

@@ -5,11 +5,14 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import TimeoutError as FutureTimeout
 from typing import TypeVar
 
 from confluent_kafka import Consumer, KafkaException, Message, Producer, TopicPartition
 from confluent_kafka import KafkaError as ClientError
 
+from millstream.config import client_properties
 from millstream.errors import ProductionError
 from millstream.kafka.clients import ErrorWatch, make_consumer, make_producer
 from millstream.kafka.errors import UNAVAILABLE, translate
@@ -22,6 +25,23 @@ _T = TypeVar("_T")
 _ANY_PARTITION = -1
 _TRANSACTION_SECONDS = 60.0
 _AGAIN_SECONDS = 0.2
+_MARK_SECONDS = 15.0
+#: Properties by which a user may choose to do without an order that survives failures.
+_LOOSE = frozenset(
+    {
+        "acks",
+        "enable.idempotence",
+        "max.in.flight",
+        "max.in.flight.requests.per.connection",
+        "message.send.max.retries",
+        "request.required.acks",
+        "retries",
+    }
+)
+
+
+class ProducerStuck(BaseException):
+    """A producer hangs; only the end of the process helps."""
 
 
 class Outputs:
@@ -40,11 +60,15 @@ class Outputs:
             "queue.buffering.max.kbytes": "262144",
             "batch.num.messages": "100000",
         }
+        if _LOOSE.isdisjoint(client_properties(program.config, "producer")):
+            # As Java's clients by default: otherwise a record that is sent again can come after the one behind it.
+            overrides["enable.idempotence"] = "true"
         identity = transactional_id(program.config.application_id, lane) if self._exactly_once else None
         self._producer: Producer = make_producer(
             program.config, identity, watch=ErrorWatch(), overrides=overrides, on_failure=self._not_delivered
         )
         self._group: Consumer | None = None
+        self._thread = ThreadPoolExecutor(1, "markers")
         if self._exactly_once:
             _patiently("begin transactions", lambda: self._producer.init_transactions(_TRANSACTION_SECONDS))
             self._group = make_consumer(
@@ -76,6 +100,8 @@ class Outputs:
             else:
                 self._producer.flush()
                 self._check()
+        except ProducerStuck:
+            raise
         except BaseException as error:
             if self._exactly_once:
                 self._abort()
@@ -85,6 +111,7 @@ class Outputs:
 
     def close(self) -> None:
         """Wait for nothing: what is not committed is not meant to be seen."""
+        self._thread.shutdown(wait=False)
         self._producer.purge()
         if self._group is not None:
             self._group.close()
@@ -110,9 +137,16 @@ class Outputs:
             offsets = [
                 TopicPartition(self._program.progress_topic, marker, batch + 1) for marker, batch in markers.items()
             ]
-            self._producer.send_offsets_to_transaction(
-                offsets, self._group.consumer_group_metadata(), _TRANSACTION_SECONDS
+            metadata = self._group.consumer_group_metadata()
+            # In a thread: librdkafka may wait for ever here when the broker was away, whatever the timeout says
+            # (its issues 5456 and 5511).
+            sending = self._thread.submit(
+                self._producer.send_offsets_to_transaction, offsets, metadata, _TRANSACTION_SECONDS
             )
+            try:
+                sending.result(_MARK_SECONDS)
+            except FutureTimeout:
+                raise ProducerStuck from None
 
     def _abort(self) -> None:
         try:

@@ -43,7 +43,12 @@ class Host:
         self.session: SparkSession = spark_session(StreamsConfig(num_stream_threads=2, spark=spark))
         self.admin = Admin(StreamsConfig(bootstrap_servers=bootstrap_servers))
         self._producer = Producer(
-            {"bootstrap.servers": bootstrap_servers, "partitioner": "murmur2_random", "linger.ms": 2}
+            {
+                "bootstrap.servers": bootstrap_servers,
+                "partitioner": "murmur2_random",
+                "enable.idempotence": True,  # records stay in order also when they are sent again
+                "linger.ms": 2,
+            }
         )
 
     def close(self) -> None:
