@@ -10,7 +10,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 PROCESSES ?= 2
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test lint format demo bench lock clean
+.PHONY: help setup test soak lint format demo bench lock clean
 
 help: ## say what there is
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 10
@@ -25,8 +25,15 @@ $(STAMP): requirements.lock pyproject.toml
 	$(PIP) install --no-deps --no-build-isolation --editable .
 	@touch $@
 
-test: lint ## lint, then run all tests
-	$(BIN)/pytest --numprocesses $(PROCESSES) --dist worksteal --quiet
+# Tests that kill processes or wait long for them; `make soak` runs them.
+SOAK := tests/spark/test_crashes.py tests/spark/test_bad_input.py tests/spark/test_life.py
+
+test: lint ## lint, then run the tests
+	$(BIN)/pytest --numprocesses $(PROCESSES) --dist worksteal --quiet $(SOAK:%=--ignore=%)
+
+soak: setup ## crashes, bad input and state larger than memory, on a real broker and Spark
+	$(BIN)/pytest --quiet $(SOAK)
+	$(BIN)/python bench/large_state.py
 
 lint: setup ## check style, types and imports
 	$(BIN)/ruff check

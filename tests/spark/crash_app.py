@@ -74,7 +74,8 @@ def configuration(
         statestore_cache_max_bytes=0,
         master=master,
         checkpoint_location=directory / "checkpoint",
-        state_dir=directory / "state" if stores == "rocksdb" else None,
+        state_dir=directory / "state",
+        dsl_store="rocksdb" if stores == "rocksdb" else "in_memory",
         max_batch_records=max_batch_records,
     )
 

@@ -25,15 +25,15 @@ import os
 import re
 import sys
 import time
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import timedelta
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import cloudpickle
 import pytest
-from pyspark import cloudpickle
 
 from millstream import (
     Consumed,
@@ -56,9 +56,10 @@ from millstream.errors import TopologyError
 from millstream.kafka.detached import DetachedBroker
 from millstream.kafka.partitioner import partition_for
 from millstream.spark.client import KafkaStreams, State
+from millstream.testing.conformance.handles import Scope
 from millstream.testing.conformance.processors import processor, values_processor
 
-from .parity.cases import CASES, TOPOLOGIES, Parity
+from .parity.cases import CASES, GUARANTEES, TOPOLOGIES, Application, Parity, applications, build_together
 from .parity.compare import Output, differences, run_driver
 from .parity.feeds import KEYS, PARTITIONS, Feed, Input, partition_of
 from .parity.host import Host, without_broker
@@ -66,21 +67,64 @@ from .parity.host import Host, without_broker
 # Lanes cannot import tests.
 cloudpickle.register_pickle_by_value(sys.modules[__name__])
 
-_GUARANTEES = ("exactly_once_v2", "at_least_once")
 _SHARED = Path(__file__).parents[3] / "shared" / "conformance"
 _FULL_SUITE = Path(os.environ.get("MILLSTREAM_CONFORMANCE_DIR") or _SHARED) / "kstreams"
 
 
 @pytest.fixture(scope="session")
-def host(broker: DetachedBroker, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Host]:
-    """One Spark session for all tests."""
-    made = Host(broker.bootstrap_servers, tmp_path_factory.mktemp("parity"))
-    yield made
-    made.close()
+def host(broker: DetachedBroker, tmp_path_factory: pytest.TempPathFactory) -> Host:
+    """What all tests share."""
+    return Host(broker.bootstrap_servers, tmp_path_factory.mktemp("parity"))
 
 
-def _expected(parity: Parity, topology: Topology, config: StreamsConfig, phases: list[list[Input]]) -> list[Output]:
-    records = [record for phase in phases for record in phase]
+@pytest.fixture(scope="session")
+def run_application(host: Host, tmp_path_factory: pytest.TempPathFactory) -> Callable[[Application], Run]:
+    """Run an application, or say what came of it before."""
+    done: dict[str, Run | Exception] = {}
+
+    def run(application: Application) -> Run:
+        if application.name not in done:
+            try:
+                done[application.name] = _run(host, application, tmp_path_factory.mktemp("state"))
+            except Exception as error:
+                done[application.name] = error
+        result = done[application.name]
+        if isinstance(result, Exception):
+            raise result
+        return result
+
+    return run
+
+
+@dataclass(frozen=True)
+class Run:
+    """What came of an application."""
+
+    expected: dict[str, list[Output]]
+    got: list[tuple[Output, int]]
+    scope: Scope
+
+
+def _run(host: Host, application: Application, state_dir: Path) -> Run:
+    prefix = host.name(application.name)
+    members = application.members
+    config = host.config(prefix, **application.options, state_dir=state_dir if members[0].disk else None)
+    expected = {member.case: _expected(member, without_broker(config), prefix) for member in members}
+    topology, scope = build_together(members, config, prefix)
+    outputs = {output.topic for found in expected.values() for output in found} | set(scope.written)
+    host.create(outputs.union(*(member.topics(prefix) for member in members)))
+    phases = [member.phases(prefix) for member in members]
+    for number, phase in enumerate(zip(*phases, strict=True), start=1):
+        host.produce(record for records in phase for record in records)
+        for _ in range(members[0].runs if number == len(phases[0]) else 1):
+            host.run_once(topology, config)
+    return Run(expected, host.read(outputs), scope)
+
+
+def _expected(parity: Parity, config: StreamsConfig, prefix: str) -> list[Output]:
+    topology, _ = build_together([parity], config, prefix)
+    records = [record for phase in parity.phases(prefix) for record in phase]
+    assert {record.partition for record in records} == set(range(PARTITIONS))
     if not parity.by_partition:
         return run_driver(topology, config, records)
     parts = [[record for record in records if record.partition == number] for number in range(PARTITIONS)]
@@ -88,29 +132,21 @@ def _expected(parity: Parity, topology: Topology, config: StreamsConfig, phases:
 
 
 @pytest.mark.parametrize(
-    ("parity", "guarantee"),
-    [pytest.param(parity, _GUARANTEES[at % 2], id=parity.case) for at, parity in enumerate(CASES)],
+    ("application", "parity"),
+    [
+        pytest.param(application, parity, id=f"{parity.case}-{application.guarantee}")
+        for application in applications()
+        for parity in application.members
+    ],
 )
-def test_same_results(host: Host, parity: Parity, guarantee: str, tmp_path: Path) -> None:
-    prefix = host.name(parity.slug)
-    options = parity.options() | {"processing_guarantee": guarantee}
-    if parity.disk:
-        options["state_dir"] = tmp_path / "state"
-    config = host.config(prefix, **options)
-    topology, scope = parity.build(config, prefix)
-    phases = [[replace(record, topic=f"{prefix}.{record.topic}") for record in phase] for phase in parity.feed.phases]
-    assert {record.partition for phase in phases for record in phase} == set(range(PARTITIONS))
-    expected = _expected(parity, topology, replace(without_broker(config), state_dir=None), phases)
-    topics = {output.topic for output in expected} | set(scope.written)
-    host.create(topics | {f"{prefix}.{topic}" for topic in parity.inputs()})
-
-    for number, phase in enumerate(phases, start=1):
-        host.produce(phase)
-        for _ in range(parity.runs if number == len(phases) else 1):
-            host.run_once(topology, config)
-
+def test_same_results(run_application: Callable[[Application], Run], application: Application, parity: Parity) -> None:
+    run = run_application(application)
+    expected = run.expected[parity.case]
     assert len(expected) > 10
-    found = differences(expected, host.read(topics), scope, parity.blur)
+    mine = {output.topic for output in expected} | set(run.scope.written)
+    part = f".{parity.slug}."
+    got = [(output, partition) for output, partition in run.got if part in output.topic and output.topic in mine]
+    found = differences(expected, got, run.scope, parity.blur)
     if found:
         pytest.fail("\n".join(found), pytrace=False)
 
@@ -152,7 +188,7 @@ def _texts(records: list[tuple[Output, int]]) -> list[tuple[str, str, int]]:
     )
 
 
-@pytest.mark.parametrize("guarantee", _GUARANTEES)
+@pytest.mark.parametrize("guarantee", GUARANTEES)
 def test_global_tables_are_complete_before_the_first_record(host: Host, guarantee: str) -> None:
     """Also those whose records are younger than the stream's, and without what was never committed."""
     stream, table, out = (host.name(base) for base in ("orders", "people", "named"))
@@ -314,7 +350,7 @@ class _Beat(Processor[str, str, str, str]):
         self.context.forward(record)
 
 
-@pytest.mark.parametrize("guarantee", _GUARANTEES)
+@pytest.mark.parametrize("guarantee", GUARANTEES)
 def test_wall_clock_punctuation_needs_no_input(host: Host, guarantee: str) -> None:
     """Neither at first nor after a restart."""
     source, out = host.name("source"), host.name("beats")

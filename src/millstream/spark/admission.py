@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import logging
 import time
+from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from millstream.errors import StreamsError
 from millstream.kafka.admin import Admin
@@ -16,6 +17,7 @@ from millstream.spark.program import Program
 
 log = logging.getLogger("millstream.spark")
 
+_T = TypeVar("_T")
 Offsets = dict[str, Any]
 
 _FIRST_RECORDS = 20_000
@@ -77,7 +79,8 @@ class Admission:
         checkpoint = Checkpoint(self._program.checkpoint)
         noted: Offsets | None = checkpoint.read(_BEGINNING)
         if noted is None:
-            noted = {"batch": 0, "now": 0, "topics": self._starts(self._partitions), "globals": {}}
+            topics = self._patiently(lambda: self._starts(self._partitions))
+            noted = {"batch": 0, "now": 0, "topics": topics, "globals": {}}
             checkpoint.write(_BEGINNING, noted)
         return noted
 
@@ -98,7 +101,7 @@ class Admission:
 
     def stop_at_what_is_there(self) -> None:
         """Take nothing that comes later than now."""
-        self._stop_at = self._admin.end_offsets(self._partitions)
+        self._stop_at = self._patiently(lambda: self._admin.end_offsets(self._partitions))
 
     def next(self, start: Offsets) -> Offsets:
         """The end of the next batch; the start itself if there is nothing to do."""
@@ -161,6 +164,13 @@ class Admission:
         except KafkaError as error:
             self._tell_after = time.monotonic() + _AGAIN_SECONDS
             log.warning("the group's offsets are not up to date: %s", error.primary)
+
+    def _patiently(self, ask: Callable[[], _T]) -> _T:
+        while True:
+            try:
+                return ask()
+            except KafkaError as error:
+                self._bear(error)
 
     def _bear(self, error: KafkaError) -> None:
         """Wait for a broker that is away. A topic may seem to be missing just after it is back."""

@@ -6,6 +6,7 @@ import contextlib
 import json
 import time
 from collections.abc import Iterator, Sequence
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,8 @@ from millstream.spark.shipping import unpacked
 
 SCHEMA = "lane int, wave int, parcel binary"
 FORMAT = "millstream"
+#: How long a broker may take to answer before it counts as away; it is asked again.
+_ANSWER_TIME = timedelta(seconds=10)
 #: Ends the name of the file that says that a paused application has finished its last batch.
 RESTS = ".rests"
 
@@ -74,7 +77,7 @@ class TopicsReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def _parts(self) -> tuple[Program, Admin, Admission]:
         if self._lazy is None:
             program = unpacked(self._bytes)
-            admin = Admin(program.config)
+            admin = Admin(program.config, timeout=_ANSWER_TIME)
             self._lazy = (program, admin, Admission(program, admin, Path(self._control).with_suffix(".due")))
         return self._lazy
 

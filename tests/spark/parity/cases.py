@@ -3,23 +3,29 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+from collections.abc import Iterable
 from copy import deepcopy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from millstream import LogAndContinueProcessingExceptionHandler, StreamsConfig, Topology
 from millstream.testing.conformance.build import build
-from millstream.testing.conformance.case import Case
+from millstream.testing.conformance.case import Case, Json
 from millstream.testing.conformance.handles import Scope
 
-from .feeds import KEYS, Feed
+from .feeds import KEYS, Feed, Input
 
 #: The configuration and operators of the cases used here, as the conformance set has them.
 TOPOLOGIES: dict[str, dict[str, Any]] = json.loads(
     (Path(__file__).parent / "topologies.json").read_text(encoding="utf-8")
 )
+
+
+#: Fields of operators that name results, stores and nodes.
+_NAMES = ("in", "left", "name", "other", "out", "right", "store")
 
 
 @dataclass(frozen=True)
@@ -29,7 +35,8 @@ class Parity:
     Args:
         case: the conformance case whose topology it is.
         feed: the input.
-        batch: the most records of a batch, so that state is carried from batch to batch.
+        split: process the input in several batches, so that state is carried from batch to batch. For topologies in
+            which only the order of each partition counts.
         by_partition: compare with one driver for each partition, which gets the records of that partition. For what
             depends on how the times of one task's keys meet: punctuation, buffers of limited size or time.
         runs: how often the application is run for the last input: topics that it writes and reads itself are read by
@@ -40,7 +47,7 @@ class Parity:
 
     case: str
     feed: Feed
-    batch: int | None = None
+    split: bool = False
     by_partition: bool = False
     runs: int = 1
     blur: str | None = None
@@ -51,6 +58,7 @@ class Parity:
         """The case's name as part of a topic's name."""
         return re.sub(r"[^a-z0-9]+", "-", self.case.lower())
 
+    @property
     def options(self) -> dict[str, Any]:
         """What the case configures."""
         config = TOPOLOGIES[self.case]["config"]
@@ -58,31 +66,79 @@ class Parity:
             "topology_optimization": config["optimization"],
             "dsl_store": config["store_type"],
         }
-        if self.batch is not None:
-            options["max_batch_records"] = self.batch
         if config.get("processing_exception") == "continue":
             options["processing_exception_handler"] = LogAndContinueProcessingExceptionHandler()
         return options
 
-    def build(self, config: StreamsConfig, prefix: str) -> tuple[Topology, Scope]:
-        """The topology with topics of its own."""
+    def phases(self, prefix: str) -> list[list[Input]]:
+        """The input with the names of topics that `build` gives them."""
+        return [
+            [replace(record, topic=self._topic(prefix, record.topic)) for record in phase] for phase in self.feed.phases
+        ]
+
+    def topics(self, prefix: str) -> set[str]:
+        """The topics it reads, user topics that it writes itself included."""
+        reads = [op for op in TOPOLOGIES[self.case]["topology"] if op["op"] in ("stream", "table", "global_table")]
+        return {self._topic(prefix, topic) for op in reads for topic in op.get("topics", [op.get("topic")])}
+
+    def operators(self, prefix: str) -> list[Json]:
+        """The topology's operators with names and topics of their own."""
         operators = deepcopy(TOPOLOGIES[self.case]["topology"])
         for operator in operators:
-            for place in ("topic", "topic_prefix"):
-                if place in operator:
-                    operator[place] = f"{prefix}.{operator[place]}"
-            if "topics" in operator:
-                operator["topics"] = [f"{prefix}.{topic}" for topic in operator["topics"]]
-        case = Case("topologies.json", self.case, "", {}, operators, [], {})
-        return build(case, config)
+            for part in (
+                operator,
+                *operator.get("branches", ()),
+                *operator.get("inputs", ()),
+                operator.get("default", {}),
+            ):
+                part.update({field: f"{self.slug}-{part[field]}" for field in _NAMES if field in part})
+            for field in ("topic", "topic_prefix"):
+                if field in operator:
+                    operator[field] = self._topic(prefix, operator[field])
+        return operators
 
-    def inputs(self) -> set[str]:
-        """The topics it reads, user topics that it writes itself included."""
-        operators = TOPOLOGIES[self.case]["topology"]
-        reads = [op for op in operators if op["op"] in ("stream", "table", "global_table")]
-        return {topic for op in reads for topic in op.get("topics", [op.get("topic")])}
+    def _topic(self, prefix: str, topic: str) -> str:
+        return f"{prefix}.{self.slug}.{topic}"
 
 
+@dataclass(frozen=True)
+class Application:
+    """Topologies that run on Spark as one application: that takes as long as one of them alone."""
+
+    name: str
+    members: tuple[Parity, ...]
+    guarantee: str
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """Its configuration."""
+        options = {**self.members[0].options, "processing_guarantee": self.guarantee}
+        if self.members[0].split:
+            options["max_batch_records"] = sum(len(member.feed.inputs) for member in self.members) // 4
+        return options
+
+
+def build_together(members: Iterable[Parity], config: StreamsConfig, prefix: str) -> tuple[Topology, Scope]:
+    """One topology of the operators of several cases."""
+    operators = [operator for member in members for operator in member.operators(prefix)]
+    return build(Case("topologies.json", "parity", "", {}, operators, [], {}), config)
+
+
+def applications() -> list[Application]:
+    """All cases, a few of the same kind at a time."""
+    kinds: dict[str, list[Parity]] = {}
+    for parity in CASES:
+        kind = repr(
+            (TOPOLOGIES[parity.case]["config"], parity.split, parity.disk, len(parity.feed.phases), parity.runs)
+        )
+        kinds.setdefault(kind, []).append(parity)
+    groups = [found[at : at + _TOGETHER] for found in kinds.values() for at in range(0, len(found), _TOGETHER)]
+    return [Application(f"parity{number}", tuple(group), GUARANTEES[number % 2]) for number, group in enumerate(groups)]
+
+
+#: How many topologies make an application; 1 runs each alone, which takes twice as long.
+_TOGETHER = int(os.environ.get("MILLSTREAM_PARITY_TOGETHER", "6"))
+GUARANTEES = ("exactly_once_v2", "at_least_once")
 _FEW = KEYS[::2]  # of each partition one or two
 #: For foreign keys and groups: a first character of its own for every key, so that no two keys are updated at once.
 _SHIFTED = dict(zip(KEYS, KEYS[5:] + KEYS[:5], strict=True))
@@ -109,7 +165,7 @@ def _tables(*topics: str) -> Feed:
 _STATELESS = (
     Parity("stateless/flatmap", Feed().rounds(3, "in", letters=True)),
     Parity("stateless/child-order", Feed().rounds(3, "in", nulls="in")),
-    Parity("stateless/split-first-match", Feed(headers=True).rounds(4, "in", nulls="in"), batch=12),
+    Parity("stateless/split-first-match", Feed(headers=True).rounds(4, "in", nulls="in"), split=True),
     Parity("stateless/merge-order", Feed().rounds(3, "in", "in2")),
     Parity("stateless/headers-through", Feed(headers=True).rounds(3, "in", own=True)),
     Parity("stateless/through-topic", Feed(headers=True).rounds(3, "in"), runs=2, blur=r"#.*:\d+:\d+"),
@@ -127,8 +183,8 @@ _REPARTITION = (
     Parity("table/to-table-rekeyed", Feed().rounds(4, "in", nulls="in")),
 )
 _AGGREGATES = (
-    Parity("aggregate/count", Feed(step=0).rounds(6, "in", pause=1, nulls="in"), batch=16),
-    Parity("aggregate/reduce-null-deletes", Feed(step=0).rounds(6, "in", pause=1), batch=20, disk=True),
+    Parity("aggregate/count", Feed(step=0).rounds(6, "in", pause=1, nulls="in"), split=True),
+    Parity("aggregate/reduce-null-deletes", Feed(step=0).rounds(6, "in", pause=1), split=True, disk=True),
     Parity("aggregate/aggregate-key", Feed().rounds(3, "in").then().rounds(2, "in")),
     Parity("aggregate/two-aggs-unnamed-group+opt", Feed().rounds(4, "in")),
     Parity("aggregate/old-value-initializer", Feed().rounds(4, "in")),
@@ -141,24 +197,24 @@ _AGGREGATES = (
     Parity("naming/cogroup-windows", Feed().rounds(5, "l", "r", keys=_FEW)),
 )
 _WINDOWS = (
-    Parity("window-time/tumbling-count", _dense("in"), batch=40),
+    Parity("window-time/tumbling-count", _dense("in"), split=True),
     Parity("window-time/hopping-start-at-zero", Feed(1, 0).rounds(8, "in", pause=3), disk=True),
     Parity("window-time/unlimited", Feed(1, 0).rounds(6, "in", pause=3)),
     Parity("window-time/windowed-then-selectkey", Feed().rounds(8, "in", keys=_FEW)),
     Parity("window-time/windowed-group-by", Feed().rounds(8, "in", keys=_FEW)),
-    Parity("window-sliding/early-records", Feed(1, 0).rounds(8, "in", pause=4), batch=40),
+    Parity("window-sliding/early-records", Feed(1, 0).rounds(8, "in", pause=4), split=True),
     Parity("window-sliding/repartitioned", Feed().rounds(6, "in", keys=_FEW)),
-    Parity("window-session/aggregate-merger", _dense("in", pause=4), batch=40, disk=True),
+    Parity("window-session/aggregate-merger", _dense("in", pause=4), split=True, disk=True),
     Parity("cogroup/session", Feed().rounds(6, "l", "r", keys=_FEW)),
     Parity("table/to-table-windowed-key", _dense("in")),
     Parity("headers/hopping", Feed(step=0, headers=True).rounds(8, "in", pause=3)),
 )
 _EMISSION = (
-    Parity("emit-close/tumbling-grace", _dense("in", rounds=12), batch=60),
+    Parity("emit-close/tumbling-grace", _dense("in", rounds=12), split=True),
     Parity("emit-close/dense-hopping-3", _dense("in", rounds=12)),
     Parity("emit-close/sliding", _dense("in")),
     Parity("emit-close/session-order-end", _dense("in", pause=4)),
-    Parity("suppress/window-close-tumbling", _dense("in", rounds=12), batch=60),
+    Parity("suppress/window-close-tumbling", _dense("in", rounds=12), split=True),
     Parity("window-session/session-then-suppress", _dense("in", pause=4)),
     Parity(
         "suppress/time-limit",
@@ -171,10 +227,10 @@ _EMISSION = (
         .ticks(3, "in", pause=6),
     ),
     Parity("suppress/suppress-twice", _dense("in"), by_partition=True),
-    Parity("suppress/max-records-two", Feed().rounds(4, "in", nulls="in"), by_partition=True, batch=20),
+    Parity("suppress/max-records-two", Feed().rounds(4, "in", nulls="in"), by_partition=True, split=True),
 )
 _TABLES = (
-    Parity("table/filter-both-stores", Feed().rounds(4, "tb", nulls="tb"), batch=20),
+    Parity("table/filter-both-stores", Feed().rounds(4, "tb", nulls="tb"), split=True),
     Parity("table/filter-then-groupby", Feed().rounds(4, "tb", nulls="tb")),
     Parity("table/mapvalues-null-result", Feed().rounds(4, "tb", nulls="tb")),
     Parity("naming/table-ops-variants", Feed().rounds(3, "t", nulls="t")),
@@ -186,7 +242,7 @@ _JOINS = (
     Parity("join-stream-stream/outer_join-symmetric", _joined("l", "r"), disk=True),
     Parity("join-stream-stream/self-join-outer-window", Feed(step=0).rounds(8, "l", pause=2).ticks(5, "l", pause=4)),
     Parity(
-        "join-stream-stream/self-join-mapped", Feed(step=0).rounds(8, "l", pause=2).ticks(5, "l", pause=4), batch=40
+        "join-stream-stream/self-join-mapped", Feed(step=0).rounds(8, "l", pause=2).ticks(5, "l", pause=4), split=True
     ),
     Parity("join-stream-stream/rekeyed-both", Feed().rounds(3, "l", "r")),
     Parity("join-stream-stream/chain-three", _joined("l", "r", "q"), by_partition=True),
@@ -256,8 +312,8 @@ _FOREIGN_KEYS = (
 )
 _PROCESSORS = (
     Parity("processor/counter-stream_time", Feed().rounds(5, "in", nulls="in"), by_partition=True),
-    Parity("processor/counter-deletes", Feed().rounds(5, "in"), by_partition=True, batch=20),
-    Parity("processor/dedup-store", Feed().rounds(6, "in", keys=_FEW, nulls="in"), batch=10),
+    Parity("processor/counter-deletes", Feed().rounds(5, "in"), by_partition=True, split=True),
+    Parity("processor/dedup-store", Feed().rounds(6, "in", keys=_FEW, nulls="in"), split=True),
 )
 
 CASES = _STATELESS + _REPARTITION + _AGGREGATES + _WINDOWS + _EMISSION + _TABLES + _JOINS + _FOREIGN_KEYS + _PROCESSORS

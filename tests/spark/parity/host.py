@@ -27,7 +27,7 @@ WAIT = timedelta(seconds=120)
 
 
 class Host:
-    """What all tests of a run share.
+    """What all tests of a run share. Spark's session is that of the process and lives as long.
 
     Args:
         bootstrap_servers: the broker.
@@ -39,8 +39,7 @@ class Host:
         self._directory = directory
         self._run = uuid.uuid4().hex[:6]
         self._numbers = itertools.count()
-        spark = {"spark.driver.memory": "1g", "spark.sql.streaming.minBatchesToRetain": "5"}
-        self.session: SparkSession = spark_session(StreamsConfig(num_stream_threads=2, spark=spark))
+        self.session: SparkSession = spark_session(StreamsConfig(num_stream_threads=2))
         self.admin = Admin(StreamsConfig(bootstrap_servers=bootstrap_servers))
         self._producer = Producer(
             {
@@ -50,10 +49,6 @@ class Host:
                 "linger.ms": 2,
             }
         )
-
-    def close(self) -> None:
-        """Stop Spark."""
-        self.session.stop()
 
     def name(self, base: str) -> str:
         """A name that nothing else has."""
@@ -158,4 +153,4 @@ class Host:
 
 def without_broker(config: StreamsConfig) -> StreamsConfig:
     """The same configuration for the test driver."""
-    return replace(config, bootstrap_servers=None, checkpoint_location=None)
+    return replace(config, bootstrap_servers=None, checkpoint_location=None, state_dir=None)

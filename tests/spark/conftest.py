@@ -1,0 +1,120 @@
+"""Applications on Spark, in this process, on the run's broker."""
+
+from __future__ import annotations
+
+import os
+import sys
+import uuid
+from collections.abc import Callable, Iterator
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import cloudpickle
+import pytest
+from confluent_kafka import Message
+
+from millstream import Consumed, Grouped, Materialized, Produced, Serdes, StreamsBuilder, StreamsConfig, Topology
+from millstream.kafka.detached import DetachedBroker
+from millstream.spark.client import KafkaStreams
+from millstream.spark.processes import alive
+from millstream.spark.session import spark_session
+
+from .crashes import wait_until
+
+# Lanes cannot import tests.
+cloudpickle.register_pickle_by_value(sys.modules[__name__])
+
+PATIENCE = timedelta(seconds=180)
+
+
+class Apps:
+    """Makes and runs applications. Spark's session is that of the process and lives as long."""
+
+    def __init__(self, bootstrap_servers: str, directory: Path) -> None:
+        spark_session(StreamsConfig(num_stream_threads=2))
+        self._bootstrap_servers = bootstrap_servers
+        self._directory = directory
+
+    def config(self, **options: Any) -> StreamsConfig:
+        """A configuration with names of its own, texts, no caching, exactly once."""
+        name = f"app-{uuid.uuid4().hex[:8]}"
+        return StreamsConfig(
+            **{
+                "application_id": name,
+                "bootstrap_servers": self._bootstrap_servers,
+                "processing_guarantee": "exactly_once_v2",
+                "default_key_serde": Serdes.string,
+                "default_value_serde": Serdes.string,
+                "statestore_cache_max_bytes": 0,
+                "checkpoint_location": self._directory / f"{name}-checkpoint",
+                "state_dir": self._directory / f"{name}-state",
+                **options,
+            }
+        )
+
+    def run_once(self, topology: Topology, config: StreamsConfig) -> KafkaStreams:
+        """Process what is there."""
+        streams = KafkaStreams(topology, config)
+        streams.start(once=True)
+        assert streams.wait(PATIENCE), f"{config.application_id} has not ended"
+        return streams
+
+
+@pytest.fixture(scope="session")
+def apps(broker: DetachedBroker, tmp_path_factory: pytest.TempPathFactory) -> Apps:
+    """Makes and runs applications on the run's broker."""
+    return Apps(broker.bootstrap_servers, tmp_path_factory.mktemp("apps"))
+
+
+@pytest.fixture
+def counting() -> Callable[..., Topology]:
+    """`counting(topic, out, store="counts")`: a running count of each key."""
+
+    def build(topic: str, out: str, store: str = "counts", value: Any = Serdes.string) -> Topology:
+        builder = StreamsBuilder()
+        (
+            builder.stream(topic, Consumed(Serdes.string, value))
+            .group_by_key(Grouped(Serdes.string, value))
+            .count(materialized=Materialized(store))
+            .to_stream()
+            .to(out, Produced(Serdes.string, Serdes.long))
+        )
+        return builder.build()
+
+    return build
+
+
+@pytest.fixture
+def counts(consume: Callable[..., list[Message]]) -> Callable[..., dict[str, list[int]]]:
+    """`counts(topic)`: the committed counts of each key, in their order; with a number it waits for so many."""
+
+    def read(topic: str, count: int | None = None) -> dict[str, list[int]]:
+        found: dict[str, list[int]] = {}
+        for message in consume(topic, count, timeout=PATIENCE.total_seconds()):
+            found.setdefault(message.key().decode(), []).append(int.from_bytes(message.value(), "big"))
+        return found
+
+    return read
+
+
+@pytest.fixture
+def no_lane_is_left() -> Iterator[None]:
+    """After a test, the lanes of its applications have ended."""
+    yield
+    wait_until(lambda: not _lanes(), f"the end of lanes {_lanes()}", 60)
+
+
+def _lanes() -> list[int]:
+    """The lanes of which this process is the driver."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                command = (entry / "cmdline").read_bytes().split(b"\0")
+            except OSError:
+                continue
+            ours = len(command) > 5 and command[2] == b"millstream.spark.lane_server"
+            if ours and int(command[5]) == os.getpid() and alive(int(entry.name)):
+                found.append(int(entry.name))
+    return found

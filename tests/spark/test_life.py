@@ -1,0 +1,244 @@
+"""Starting, pausing, closing and starting again, also with another topology."""
+
+from __future__ import annotations
+
+import json
+import sys
+import threading
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+
+import cloudpickle
+import pytest
+from confluent_kafka import Message
+
+from millstream import (
+    Consumed,
+    Grouped,
+    Materialized,
+    Produced,
+    Serdes,
+    StreamsBuilder,
+    StreamsConfig,
+    StreamsError,
+    Topology,
+)
+from millstream.kafka.admin import Admin
+from millstream.spark.admission import Admission
+from millstream.spark.checkpoint import Checkpoint
+from millstream.spark.client import KafkaStreams, State, UncaughtAction
+from millstream.spark.plan import Plan
+from millstream.spark.program import Program
+
+from .conftest import PATIENCE, Apps
+from .crashes import wait_until
+
+cloudpickle.register_pickle_by_value(sys.modules[__name__])
+pytestmark = pytest.mark.usefixtures("no_lane_is_left")
+
+KEYS = [f"k{number}" for number in range(10)]
+
+Build = Callable[..., Topology]
+Make = Callable[..., str]
+Produce = Callable[..., None]
+Counts = Callable[..., dict[str, list[int]]]
+
+
+def finished_batches(config: StreamsConfig) -> tuple[set[str], set[str]]:
+    """The batches that Spark began, and those it finished."""
+    spark = Path(str(config.checkpoint_location), "spark")
+    began, finished = ({path.name for path in (spark / log).glob("[0-9]*")} for log in ("offsets", "commits"))
+    return began, finished
+
+
+def test_close_finishes_the_batch_and_the_next_start_goes_on(
+    apps: Apps, counting: Build, make_topic: Make, produce: Produce, counts: Counts, admin: Admin
+) -> None:
+    topic, out = make_topic(4), make_topic(4)
+    config = apps.config(max_batch_records=50)
+    for number in range(1, 3):
+        produce(topic, [(key, "x") for _ in range(50) for key in KEYS])
+        streams = KafkaStreams(counting(topic, out), config)
+        states: list[State] = []
+        streams.add_state_listener(lambda new, old, states=states: states.append(new))
+        streams.start()
+        wait_until(lambda streams=streams, n=number: streams.metrics()["commit-total"] > n, "some batches")
+        closing = threading.Thread(target=streams.close)  # at any moment of a batch
+        closing.start()
+        closing.join(PATIENCE.total_seconds())
+        assert states == [State.REBALANCING, State.RUNNING, State.PENDING_SHUTDOWN, State.NOT_RUNNING]
+        began, finished = finished_batches(config)
+        assert began == finished
+        streams.close()  # again
+    produce(topic, [("last", "x")])
+    apps.run_once(counting(topic, out), config)
+    assert counts(out) == {**{key: list(range(1, 101)) for key in KEYS}, "last": [1]}
+    places = [(topic, number) for number in range(4)]
+    assert admin.committed_offsets(places, config.application_id) == admin.end_offsets(places)
+
+
+def test_pause_and_resume(apps: Apps, counting: Build, make_topic: Make, produce: Produce, counts: Counts) -> None:
+    topic, out = make_topic(2), make_topic(2)
+    streams = KafkaStreams(counting(topic, out), apps.config())
+    streams.start()
+    try:
+        produce(topic, [("a", "x")])
+        assert counts(out, 1) == {"a": [1]}
+        streams.pause()
+        assert streams.is_paused
+        assert streams._launched is not None
+        rests = streams._launched.rests
+        rests.unlink(missing_ok=True)
+        wait_until(rests.exists, "the pause")
+        produce(topic, [("a", "y")])
+        assert not streams.wait(timedelta(seconds=3))
+        assert counts(out) == {"a": [1]}
+        streams.resume()
+        assert not streams.is_paused
+        assert counts(out, 2) == {"a": [1, 2]}
+    finally:
+        streams.close()
+
+
+def test_a_handler_can_replace_the_query(
+    apps: Apps, make_topic: Make, produce: Produce, consume: Callable[..., list[Message]], tmp_path: Path
+) -> None:
+    topic, out = make_topic(1), make_topic(1)
+    mended = tmp_path / "mended"
+
+    def careful(value: str) -> str:
+        if value == "bad" and not mended.exists():
+            raise RuntimeError("not yet")
+        return value
+
+    builder = StreamsBuilder()
+    builder.stream(topic).map_values(careful).to(out)
+    errors: list[str] = []
+
+    def handle(error: Exception) -> UncaughtAction:
+        errors.append(str(error))
+        mended.touch()
+        return UncaughtAction.REPLACE_THREAD
+
+    streams = KafkaStreams(builder.build(), apps.config())
+    streams.set_uncaught_exception_handler(handle)
+    streams.start()
+    try:
+        produce(topic, [("a", "good"), ("a", "bad"), ("a", "good")])
+        assert [message.value() for message in consume(out, 3, timeout=PATIENCE.total_seconds())] == [
+            b"good", b"bad", b"good",
+        ]  # fmt: skip
+        assert len(errors) == 1
+        assert "not yet" in errors[0]
+        assert streams.state is State.RUNNING
+    finally:
+        streams.close()
+
+
+def test_a_new_checkpoint_begins_anew(
+    apps: Apps, counting: Build, make_topic: Make, produce: Produce, counts: Counts, tmp_path: Path
+) -> None:
+    """The progress that was noted with the old one does not keep results of the new one back."""
+    topic, out = make_topic(2), make_topic(2)
+    config = apps.config()
+    for _ in range(3):
+        produce(topic, [(key, "x") for key in KEYS])
+        apps.run_once(counting(topic, out), config)
+    produce(topic, [(key, "x") for key in KEYS])
+    apps.run_once(counting(topic, out), replace(config, checkpoint_location=tmp_path / "another"))
+    assert counts(out) == {key: [1, 2, 3, 1] for key in KEYS}  # from the group's offsets on, without the old counts
+
+
+def _two_counts(topic: str, out: str, other: str, *, names: tuple[str, str]) -> Topology:
+    builder = StreamsBuilder()
+    grouped = builder.stream(topic).group_by_key(Grouped(Serdes.string, Serdes.string))
+    numbers = Produced(Serdes.string, Serdes.long)
+    grouped.count(materialized=Materialized(names[0])).to_stream().to(out, numbers)
+    (
+        grouped.count(materialized=Materialized(names[1]))
+        .to_stream()
+        .filter(lambda key, count: True)
+        .select_key(lambda key, count: key.upper())
+        .repartition()
+        .to(other, numbers)
+    )
+    return builder.build()
+
+
+def test_a_topology_may_grow(apps: Apps, counting: Build, make_topic: Make, produce: Produce, counts: Counts) -> None:
+    topic, out, other = make_topic(4), make_topic(4), make_topic(4)
+    config = apps.config()
+    produce(topic, [(key, "x") for key in KEYS])
+    apps.run_once(counting(topic, out), config)
+    produce(topic, [(key, "x") for key in KEYS])
+    apps.run_once(_two_counts(topic, out, other, names=("counts", "more")), config)
+    assert counts(out) == {key: [1, 2] for key in KEYS}
+    assert counts(other) == {key.upper(): [1] for key in KEYS}
+
+
+def test_a_new_source_topic_is_read_from_where_it_should(
+    apps: Apps, make_topic: Make, produce: Produce, counts: Counts
+) -> None:
+    topic, new, out = make_topic(4), make_topic(4), make_topic(4)
+
+    def build(*topics: str) -> Topology:
+        builder = StreamsBuilder()
+        (
+            builder.stream(list(topics), Consumed(Serdes.string, Serdes.string))
+            .group_by_key(Grouped(Serdes.string, Serdes.string))
+            .count(materialized=Materialized("counts"))
+            .to_stream()
+            .to(out, Produced(Serdes.string, Serdes.long))
+        )
+        return builder.build()
+
+    config = apps.config()
+    produce(topic, [(key, "x") for key in KEYS])
+    apps.run_once(build(topic), config)
+    produce(new, [(key, "x") for key in KEYS])
+    apps.run_once(build(topic, new), config)
+    assert counts(out) == {key: [1, 2] for key in KEYS}
+
+
+def test_a_topology_that_state_cannot_follow_is_refused(
+    apps: Apps, counting: Build, make_topic: Make, produce: Produce, admin: Admin
+) -> None:
+    topic, out = make_topic(2), make_topic(2)
+    config = apps.config()
+    produce(topic, [("a", "x")])
+    apps.run_once(counting(topic, out), config)
+    with pytest.raises(StreamsError, match="the topology has changed") as raised:
+        KafkaStreams(counting(topic, out, store="other"), config).start()
+    assert "store 'counts' is gone" in str(raised.value)
+    with pytest.raises(StreamsError, match="the topology has changed") as raised:
+        KafkaStreams(counting(make_topic(3), out), config).start()
+    assert "sub-topology 0 had 2 partitions and has 3" in str(raised.value)
+    apps.run_once(counting(topic, out), config)  # what was refused has left no trace
+
+
+def test_the_beginning_is_the_same_when_the_first_batch_is_run_again(
+    apps: Apps, make_topic: Make, produce: Produce, admin: Admin, tmp_path: Path
+) -> None:
+    topic = make_topic(1)
+    builder = StreamsBuilder()
+    builder.stream(topic, Consumed(Serdes.string, Serdes.string, offset_reset="latest")).to("out")
+    topology, config = builder.build(), apps.config(checkpoint_location=tmp_path / "checkpoint")
+    program = Program("run", topology, Plan(topology, {topic: 1}), config, 1, str(tmp_path / "checkpoint"), None)
+    produce(topic, [("a", "x")])
+    first = Admission(program, Admin(config), tmp_path / "due").beginning()
+    assert first["topics"] == {topic: {"0": 1}}
+    produce(topic, [("a", "y")])
+    again = Admission(program, Admin(config), tmp_path / "due").beginning()
+    assert again == first
+
+
+def test_notes_are_whole_or_not_there(tmp_path: Path) -> None:
+    checkpoint = Checkpoint(str(tmp_path))
+    assert checkpoint.read("note.json") is None
+    checkpoint.write("note.json", {"a": 1})
+    assert json.loads((tmp_path / "millstream" / "note.json").read_text()) == {"a": 1}
+    (tmp_path / "millstream" / "note.json").write_text("{")
+    with pytest.raises(StreamsError, match="the checkpoint cannot be read"):
+        checkpoint.read("note.json")
