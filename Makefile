@@ -33,6 +33,7 @@ test: lint ## lint, then run the tests
 
 soak: setup ## crashes, bad input and state larger than memory, on a real broker and Spark
 	$(BIN)/pytest --quiet $(SOAK)
+	$(BIN)/python bench/soak.py
 	$(BIN)/python bench/large_state.py
 
 lint: setup ## check style, types and imports

@@ -227,10 +227,10 @@ def test_the_beginning_is_the_same_when_the_first_batch_is_run_again(
     topology, config = builder.build(), apps.config(checkpoint_location=tmp_path / "checkpoint")
     program = Program("run", topology, Plan(topology, {topic: 1}), config, 1, str(tmp_path / "checkpoint"), None)
     produce(topic, [("a", "x")])
-    first = Admission(program, Admin(config), tmp_path / "due").beginning()
+    first = Admission(program, Admin(config), tmp_path / "pause").beginning()
     assert first["topics"] == {topic: {"0": 1}}
     produce(topic, [("a", "y")])
-    again = Admission(program, Admin(config), tmp_path / "due").beginning()
+    again = Admission(program, Admin(config), tmp_path / "pause").beginning()
     assert again == first
 
 

@@ -38,10 +38,11 @@ class Admission:
     Args:
         program: the application.
         admin: asks the broker what is there.
-        due_file: holds the time at which the next wall-clock punctuation is due, if one is.
+        control: a file that is there while the application is to take no records; beside it, ending in .due, is one
+            that holds the time at which the next wall-clock punctuation is due, if one is.
     """
 
-    def __init__(self, program: Program, admin: Admin, due_file: Path) -> None:
+    def __init__(self, program: Program, admin: Admin, control: Path) -> None:
         self._program = program
         self._admin = admin
         self._config = program.config
@@ -62,7 +63,8 @@ class Admission:
         self._taken = 0
         self._last_poll = 0.0
         self._stop_at: dict[tuple[str, int], int] | None = None
-        self._due_file = due_file
+        self._control = control
+        self._due_file = control.with_suffix(".due")
         #: Whether this run has had a batch, after which it is known when punctuation is due.
         self._any_batch = False
         self._reported = 0.0
@@ -170,6 +172,8 @@ class Admission:
             try:
                 return ask()
             except KafkaError as error:
+                if self._control.exists():  # nobody waits for it any more
+                    raise
                 self._bear(error)
 
     def _bear(self, error: KafkaError) -> None:

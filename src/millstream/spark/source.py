@@ -78,7 +78,7 @@ class TopicsReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if self._lazy is None:
             program = unpacked(self._bytes)
             admin = Admin(program.config, timeout=_ANSWER_TIME)
-            self._lazy = (program, admin, Admission(program, admin, Path(self._control).with_suffix(".due")))
+            self._lazy = (program, admin, Admission(program, admin, Path(self._control)))
         return self._lazy
 
     def initialOffset(self) -> dict[str, Any]:
