@@ -134,21 +134,21 @@ def steady(minutes: int, rate: int) -> bool:
             config = _config(broker.bootstrap_servers, directory)
             kept = {"retention.bytes": str(256 * 1024 * 1024)}
             Admin(config).create_topics([NewTopic(name, PARTITIONS, kept) for name in ("in", "counts", "seconds")])
-            feeder = subprocess.Popen(  # noqa: S603 - this script
-                [sys.executable, __file__, "--feed", broker.bootstrap_servers, "--rate", str(rate)]
-            )
-            try:
-                with KafkaStreams(_topology(), config) as streams:
-                    print(_HEAD, flush=True)
+            with KafkaStreams(_topology(), config) as streams:
+                feeder = subprocess.Popen(  # noqa: S603 - this script
+                    [sys.executable, __file__, "--feed", broker.bootstrap_servers, "--rate", str(rate)]
+                )
+                print(_HEAD, flush=True)
+                try:
                     for minute in range(1, minutes + 1):
                         before, begun = streams.metrics()["records-consumed-total"], time.monotonic()
                         if streams.wait(timedelta(minutes=1)):
                             break
                         found.append(_measure(streams, minute, before, begun, directory))
                         print(_line(found[-1]), flush=True)
-            finally:
-                feeder.kill()
-                feeder.wait()
+                finally:
+                    feeder.kill()
+                    feeder.wait()
     finally:
         shutil.rmtree(directory, ignore_errors=True)
     OUT.mkdir(exist_ok=True)
@@ -233,12 +233,18 @@ def _memory(driver: int) -> dict[str, float]:
             kind = "lanes"
         elif "org.apache.spark" in command and parents[pid] == driver:
             kind = "jvm"
-        elif "pyspark" in command and "java" not in command:
+        elif "pyspark" in command and "java" not in command and _is_below(pid, driver, parents):
             kind = "workers"
         else:
             continue
         kinds[kind] += _resident(pid)
     return kinds
+
+
+def _is_below(pid: int, driver: int, parents: dict[int, int]) -> bool:
+    while pid in parents and pid != driver:
+        pid = parents[pid]
+    return pid == driver
 
 
 def _resident(pid: int) -> float:

@@ -85,6 +85,7 @@ class App:
             sys.executable, crash_app.__file__, bootstrap, str(directory), master, stores, str(max_batch_records),
         ]  # fmt: skip
         self.log = directory / "app.log"
+        self._spark = directory / "checkpoint" / "spark"
         self._process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
@@ -118,6 +119,20 @@ class App:
         assert self._process is not None
         self._process.terminate()
         return self._process.wait(PATIENCE_SECONDS)
+
+    def ask_to_end(self, how: signal.Signals) -> str:
+        """Ask it to end, as a supervisor or a terminal does; the running batch must be finished. Start it again."""
+        assert self._process is not None
+        if how is signal.SIGINT:
+            os.killpg(self._process.pid, how)  # a terminal tells all processes at once
+        else:
+            self._process.send_signal(how)
+        code = self._process.wait(PATIENCE_SECONDS)
+        assert how is signal.SIGINT or code == 0, self.tail()
+        began, finished = ({path.name for path in (self._spark / log).glob("[0-9]*")} for log in ("offsets", "commits"))
+        assert began == finished, f"{began - finished} was not finished"
+        self.start()
+        return how.name
 
     def kill_driver(self) -> str:
         """Kill the process and its JVM at once, and start it again."""
@@ -430,6 +445,14 @@ def kill_reader(broker: DevBroker, app: App, chance: random.Random) -> str | Non
 
 def kill_executor(broker: DevBroker, app: App, chance: random.Random) -> str | None:
     return app.kill_one("executor", chance)
+
+
+def terminate(broker: DevBroker, app: App, chance: random.Random) -> str | None:
+    return app.ask_to_end(signal.SIGTERM)
+
+
+def interrupt(broker: DevBroker, app: App, chance: random.Random) -> str | None:
+    return app.ask_to_end(signal.SIGINT)
 
 
 def kill_broker(broker: DevBroker, app: App, chance: random.Random) -> str | None:

@@ -6,12 +6,13 @@ import logging
 from collections import deque
 from collections.abc import Mapping
 
-from confluent_kafka import Consumer, KafkaException, Message, TopicPartition
+from confluent_kafka import Consumer, Message, TopicPartition
 from confluent_kafka import KafkaError as ClientError
 
 from millstream.config import StreamsConfig
 from millstream.errors import StreamsError
 from millstream.kafka.clients import ErrorWatch, make_consumer
+from millstream.kafka.errors import UNAVAILABLE, translate
 from millstream.task.records import RawRecord
 
 log = logging.getLogger("millstream.spark")
@@ -45,6 +46,8 @@ class Inputs:
         self._consumer: Consumer = make_consumer(config, watch=self._watch, overrides=overrides)
         self._waiting: dict[Partition, deque[RawRecord]] = {}
         self._position: dict[Partition, int] = {}
+        #: How far each partition was when the consumer had all of it: it says so once.
+        self._end: dict[Partition, int] = {}
 
     def read(self, ranges: Mapping[Partition, tuple[int, int]]) -> dict[Partition, list[RawRecord]]:
         """The records from the first to before the second offset, of each partition."""
@@ -60,9 +63,10 @@ class Inputs:
                 offset: int = message.offset()  # type: ignore[assignment]
                 error = message.error()
                 if error is not None:
-                    self._heed(error, partition)
-                    if partition in missing and offset >= missing[partition][1]:
-                        self._position[partition] = missing.pop(partition)[1]
+                    if self._is_end(error, partition):
+                        self._end[partition] = offset
+                        if partition in missing and offset >= missing[partition][1]:
+                            self._position[partition] = missing.pop(partition)[1]
                     continue
                 end = missing.get(partition, (0, -1))[1]
                 if offset < end:
@@ -88,7 +92,7 @@ class Inputs:
             record = waiting.popleft()
             records.append(record)
             self._position[partition] = record[4] + 1
-        if waiting:
+        if waiting or self._end.get(partition, -1) >= end:  # the last offsets have no records
             self._position[partition] = end
         return self._position[partition] >= end
 
@@ -100,14 +104,16 @@ class Inputs:
         new = [partition for partition in moved if partition not in self._position]
         for partition, start in moved.items():
             self._waiting.pop(partition, None)
+            self._end.pop(partition, None)
             if partition not in new:
                 self._consumer.incremental_unassign([TopicPartition(*partition)])
             self._consumer.incremental_assign([TopicPartition(*partition, start)])
             self._position[partition] = start
 
-    def _heed(self, error: ClientError, partition: Partition) -> None:
+    def _is_end(self, error: ClientError, partition: Partition) -> bool:
+        """Whether the consumer has all of a partition; what cannot be waited out is raised."""
         if error.code() == ClientError._PARTITION_EOF:
-            return
+            return True
         if error.code() == ClientError._AUTO_OFFSET_RESET:
             raise StreamsError(
                 f"records of {partition[0]} that were not yet processed are gone",
@@ -115,9 +121,10 @@ class Inputs:
                 hint="the topic's retention is shorter than the application was away; start it with a new "
                 "checkpoint_location to go on with what is there",
             )
-        if error.fatal() or not error.retriable():
-            raise KafkaException(error)
+        if error.fatal() or not (error.retriable() or error.code() in UNAVAILABLE):
+            raise translate(error, f"read {partition[0]}-{partition[1]}")
         log.warning("reading %s-%s: %s", *partition, error.str())
+        return False
 
 
 def _raw(message: Message) -> RawRecord:

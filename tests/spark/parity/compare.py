@@ -31,8 +31,8 @@ def run_driver(topology: Topology, config: StreamsConfig, inputs: Iterable[Input
     """What the test driver makes of records."""
     with TopologyTestDriver(topology, config, wall_clock_start=0) as driver:
         for record in inputs:
-            value = None if record.value is None else record.value.encode()
-            driver.pipe(record.topic, record.key.encode(), value, record.timestamp, list(record.headers))
+            key, value = (None if text is None else text.encode() for text in (record.key, record.value))
+            driver.pipe(record.topic, key, value, record.timestamp, list(record.headers))
         internal = driver.internal_topics
         return [
             Output(sent.topic, sent.key, sent.value, sent.timestamp, tuple(sent.headers or ()))

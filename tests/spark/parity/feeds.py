@@ -29,15 +29,15 @@ class Input:
     """One record for an input topic."""
 
     topic: str
-    key: str
+    key: str | None
     value: str | None
     timestamp: int
-    headers: tuple[tuple[str, bytes], ...] = ()
+    headers: tuple[tuple[str, bytes | None], ...] = ()
 
     @property
     def partition(self) -> int:
         """The partition it is written to."""
-        return partition_of(self.key)
+        return self.timestamp % PARTITIONS if self.key is None else partition_of(self.key)
 
 
 class Feed:
@@ -96,9 +96,11 @@ class Feed:
             self._time += pause
         return self
 
-    def one(self, topic: str, key: str, value: str | None) -> Self:
+    def one(self, topic: str, key: str | None, value: str | None) -> Self:
         """One record."""
-        headers = (("h", str(self._count).encode()), ("n", b"1")) if self._headers and self._count % 3 else ()
+        headers: tuple[tuple[str, bytes | None], ...] = ()
+        if self._headers and self._count % 3:
+            headers = (("h", str(self._count).encode()), ("n", b""), ("n", None))
         self.phases[-1].append(Input(topic, key, value, self._time, headers))
         self._time += self._step
         self._count += 1

@@ -80,6 +80,7 @@ class Host:
                 record.topic,
                 record.value,
                 record.key,
+                record.partition if record.key is None else -1,
                 timestamp=record.timestamp,
                 headers=list(record.headers),
                 on_delivery=lambda error, _: failed.append(error) if error is not None else None,
