@@ -1,0 +1,59 @@
+"""What goes wrong with statements. The messages are ksqlDB's where it has one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from millstream.errors import MillstreamError
+
+
+@dataclass(frozen=True, slots=True)
+class Location:
+    """Where in a statement's text: both count from 1, as in ksqlDB's messages and in editors."""
+
+    line: int
+    column: int
+
+    def __str__(self) -> str:
+        return f"line {self.line}:{self.column}"
+
+
+class SqlError(MillstreamError):
+    """Something about SQL is wrong that no single statement's text explains."""
+
+
+class StatementError(SqlError):
+    """A statement that cannot be executed.
+
+    Args:
+        primary: what is wrong.
+        statement: the text of the statement.
+        detail: see `MillstreamError`.
+        hint: see `MillstreamError`.
+    """
+
+    def __init__(
+        self, primary: str, *, statement: str | None = None, detail: str | None = None, hint: str | None = None
+    ) -> None:
+        super().__init__(primary, detail=detail, hint=hint)
+        self.statement = statement
+
+
+class ParseError(StatementError):
+    """A statement that does not follow the grammar, with the place."""
+
+    def __init__(
+        self,
+        primary: str,
+        *,
+        statement: str | None = None,
+        location: Location | None = None,
+        detail: str | None = None,
+        hint: str | None = None,
+    ) -> None:
+        super().__init__(primary, statement=statement, detail=detail, hint=hint)
+        self.location = location
+
+
+class FunctionError(SqlError):
+    """A function was given what it cannot take, while records were processed."""

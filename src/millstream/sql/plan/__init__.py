@@ -1,0 +1,1 @@
+"""What a query does, step by step: the seam between analysis and the topology."""

@@ -1,0 +1,1 @@
+"""The syntax tree: what the parser makes of text, typed and immutable."""
