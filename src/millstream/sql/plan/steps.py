@@ -90,10 +90,11 @@ class StreamSelect(Step):
 
 @dataclass(frozen=True)
 class TableSelect(Step):
-    """A projection of a table."""
+    """A projection of a table. With `formats` its result is kept in a store, if what it comes from has none."""
 
     source: Step
     selected: tuple[Selected, ...]
+    formats: Formats | None = None
 
 
 @dataclass(frozen=True)
@@ -150,8 +151,10 @@ class TableGroupBy(Step):
 class StreamAggregate(Step):
     """Aggregates of a grouped stream, without or with a window.
 
-    The row is the `required` columns (first value wins: they belong to the key or are carried along), then one column
-    KSQL_AGG_VARIABLE_n an aggregate; windowed ones have WINDOWSTART and WINDOWEND at the end.
+    The row is the `required` columns (of the latest record), then one column KSQL_AGG_VARIABLE_n an aggregate; windowed
+    ones have WINDOWSTART and WINDOWEND at the end. The arguments of `aggregates` are columns of the source's row,
+    followed by the literals that the function takes as constants. `emit` FINAL: windows give one result, when they
+    close (as Kafka Streams' EmitStrategy.onWindowClose).
     """
 
     source: Step
@@ -159,6 +162,7 @@ class StreamAggregate(Step):
     required: tuple[str, ...]
     aggregates: tuple[FunctionCall, ...]
     window: Window | None = None
+    emit: Emit | None = None
 
 
 @dataclass(frozen=True)
