@@ -88,6 +88,24 @@ class TableCall:
 
 
 @dataclass(frozen=True)
+class ArgumentDescription:
+    """A parameter of a variant."""
+
+    name: str
+    type: str
+    is_variadic: bool = False
+
+
+@dataclass(frozen=True)
+class VariantDescription:
+    """A variant of a function."""
+
+    arguments: tuple[ArgumentDescription, ...]
+    returns: str
+    description: str
+
+
+@dataclass(frozen=True)
 class FunctionDescription:
     """What SHOW FUNCTIONS and DESCRIBE FUNCTION tell."""
 
@@ -96,4 +114,4 @@ class FunctionDescription:
     category: str
     description: str
     author: str = "Millstream"
-    variants: tuple[str, ...] = field(default=())
+    variants: tuple[VariantDescription, ...] = field(default=())
