@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from millstream.config import StreamsConfig
 from millstream.errors import ProcessingError
 from millstream.handlers import LogAndContinueProcessingExceptionHandler
+from millstream.processors.context import TaskContext
 from millstream.processors.operator import Operator
 from millstream.processors.stateless import (
     Branch,
@@ -26,6 +27,7 @@ from millstream.processors.stateless import (
     Foreach,
     Map,
     MapValues,
+    MapValuesInContext,
     MapValuesWithKey,
     PassThrough,
     Peek,
@@ -53,7 +55,7 @@ class Told:
         self._function = function
 
     def __call__(self, *arguments: Any) -> Any:
-        self._log.append((self._name, *arguments))
+        self._log.append((self._name, *(one for one in arguments if not isinstance(one, TaskContext))))
         return self._function(*arguments)
 
 
@@ -74,6 +76,10 @@ KINDS: dict[str, tuple[type[Operator], Callable[..., Any] | None]] = {
     "map": (Map, lambda key, value: (value, f"{key}{value}")),
     "map-values": (MapValues, lambda value: value + "!"),
     "map-values-key": (MapValuesWithKey, lambda key, value: f"{key}.{value}"),
+    "map-in-context": (
+        MapValuesInContext,
+        lambda key, value, timestamp, headers, context: f"{value}{timestamp}{headers}{context.offset}",
+    ),
     "flat-map": (FlatMap, lambda key, value: [(key, value), (value, "x")]),
     "flat-map-values": (FlatMapValues, lambda value: list(value[:2])),
     "flat-map-values-key": (FlatMapValuesWithKey, lambda key, value: iter((value, f"{key}"))),

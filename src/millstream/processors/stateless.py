@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, TextIO
 
 from millstream.errors import describe_callable
+from millstream.processors.context import TaskContext
 from millstream.processors.operator import Operator
 from millstream.records import Headers
 
@@ -95,6 +96,16 @@ class MapValuesWithKey(Operator):
 
     def process(self, key: Any, value: Any, timestamp: int, headers: Headers | None) -> None:
         self.forward(key, self.function(key, value), timestamp, headers)
+
+
+class MapValuesInContext(Operator):
+    """Gives every record a new value computed from all there is: `(key, value, timestamp, headers, task context)`."""
+
+    def __init__(self, mapper: Callable[[Any, Any, int, Headers | None, TaskContext], Any]) -> None:
+        self.function = mapper
+
+    def process(self, key: Any, value: Any, timestamp: int, headers: Headers | None) -> None:
+        self.forward(key, self.function(key, value, timestamp, headers, self.context), timestamp, headers)
 
 
 class FlatMap(Operator):

@@ -208,6 +208,13 @@ def _map_values_with_key(lines: _Lines, name: str, operator: Any, key: str, valu
     lines.children(name, key, new, depth)
 
 
+def _map_values_in_context(lines: _Lines, name: str, operator: Any, key: str, value: str, depth: int) -> None:
+    # The operator gets its context after the functions are written.
+    new, function, holder = lines.new("value"), lines.bind("f", operator.function), lines.bind("o", operator)
+    lines.add(depth, f"{new} = {function}({key}, {value}, timestamp, headers, {holder}.context)", name)
+    lines.children(name, key, new, depth)
+
+
 def _flat_map(lines: _Lines, name: str, operator: Any, key: str, value: str, depth: int) -> None:
     pairs = _results(lines, name, operator, f"{key}, {value}", depth)
     new_key, new_value = lines.new("key"), lines.new("value")
@@ -290,6 +297,7 @@ _WRITERS: Final[dict[type, Callable[[_Lines, str, Any, str, str, int], None]]] =
     stateless.Map: _map,
     stateless.MapValues: _map_values,
     stateless.MapValuesWithKey: _map_values_with_key,
+    stateless.MapValuesInContext: _map_values_in_context,
     stateless.FlatMap: _flat_map,
     stateless.FlatMapValues: _flat_map_values,
     stateless.FlatMapValuesWithKey: _flat_map_values_with_key,

@@ -1,0 +1,35 @@
+"""For layers above the DSL: operators over all of a record, not only its key and value."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from millstream.dsl import prefixes
+from millstream.dsl.kstream import KStream
+from millstream.dsl.unknown import call
+from millstream.processors.context import TaskContext
+from millstream.processors.stateless import MapValuesInContext
+from millstream.records import Headers
+
+
+def map_records(
+    stream: KStream[Any, Any], mapper: Callable[[Any, Any, int, Headers | None, TaskContext], Any]
+) -> KStream[Any, Any]:
+    """New values, computed from `(key, value, timestamp, headers, task context)`.
+
+    What `process_values` does, without an object a record.
+    """
+    return stream._then(
+        prefixes.PROCESS_VALUES,
+        None,
+        partial(MapValuesInContext, mapper),
+        new_value=call("map_records", mapper),
+        changes_value=True,
+    )
+
+
+def skip_name(stream: KStream[Any, Any]) -> None:
+    """Use up a number in generated names, for a node that is left out: the names of others stay the same."""
+    stream._place.dsl.name(prefixes.PROCESS_VALUES)
