@@ -1,0 +1,29 @@
+"""All formats, by name."""
+
+from __future__ import annotations
+
+from millstream.sql.errors import SqlError
+from millstream.sql.formats.delimited import DelimitedFormat
+from millstream.sql.formats.format import Format
+from millstream.sql.formats.json_format import JsonFormat
+from millstream.sql.formats.kafka import KafkaFormat
+from millstream.sql.formats.none import NoneFormat
+
+FORMATS: dict[str, Format] = {
+    format.name: format for format in (JsonFormat(), KafkaFormat(), DelimitedFormat(), NoneFormat())
+}
+
+
+def format_of(name: str) -> Format:
+    """A format by its name, in any case.
+
+    Raises:
+        SqlError: there is no such format.
+
+    >>> format_of("json").name
+    'JSON'
+    """
+    found = FORMATS.get(name.upper())
+    if found is None:
+        raise SqlError(f"Unknown format: {name.upper()}")
+    return found

@@ -1,0 +1,138 @@
+"""Where schemas are kept: what is asked of a schema registry, and one in memory."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from millstream.sql.errors import SqlError
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """A schema that another one names: `name` is how it does (the path of an import, a full name)."""
+
+    name: str
+    subject: str
+    version: int
+
+
+@dataclass(frozen=True, slots=True)
+class RegisteredSchema:
+    """A schema as the registry has it.
+
+    Attributes:
+        kind: AVRO, JSON or PROTOBUF.
+        text: the schema itself.
+        id: its number, once it is registered.
+    """
+
+    kind: str
+    text: str
+    references: tuple[Reference, ...] = ()
+    id: int | None = None
+
+
+class SchemaRegistry(Protocol):
+    """What formats ask of a schema registry. Answers do not change once given, so that they may be kept."""
+
+    def latest(self, subject: str) -> RegisteredSchema | None:
+        """The newest schema of a subject."""
+        ...
+
+    def by_id(self, schema_id: int) -> RegisteredSchema | None:
+        """A schema by its number."""
+        ...
+
+    def version(self, subject: str, version: int) -> RegisteredSchema | None:
+        """A certain schema of a subject."""
+        ...
+
+    def register(self, subject: str, schema: RegisteredSchema) -> int:
+        """Add a schema to a subject, unless it has it, and say its number.
+
+        Raises:
+            SqlError: the registry refuses it.
+        """
+        ...
+
+
+class InMemoryRegistry:
+    """A registry for tests: it lives in this process. Pickling takes a copy of what it holds.
+
+    >>> registry = InMemoryRegistry()
+    >>> registry.register("orders-value", RegisteredSchema("AVRO", '"string"'))
+    1
+    >>> registry.latest("orders-value").text
+    '"string"'
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._ids: dict[tuple[str, str, tuple[Reference, ...]], int] = {}
+        self._schemas: dict[int, RegisteredSchema] = {}
+        self._subjects: dict[str, list[int]] = {}
+
+    def __getstate__(self) -> dict[str, Any]:
+        with self._lock:
+            return {name: dict(value) for name, value in self.__dict__.items() if name != "_lock"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._lock = threading.Lock()
+
+    def subjects(self) -> Sequence[str]:
+        """All subjects, sorted."""
+        return sorted(self._subjects)
+
+    def latest(self, subject: str) -> RegisteredSchema | None:
+        versions = self._subjects.get(subject)
+        return self._schemas[versions[-1]] if versions else None
+
+    def by_id(self, schema_id: int) -> RegisteredSchema | None:
+        return self._schemas.get(schema_id)
+
+    def version(self, subject: str, version: int) -> RegisteredSchema | None:
+        versions = self._subjects.get(subject, [])
+        return self._schemas[versions[version - 1]] if 0 < version <= len(versions) else None
+
+    def register(self, subject: str, schema: RegisteredSchema, schema_id: int | None = None) -> int:
+        """Add a schema to a subject, unless it has it, and say its number.
+
+        Args:
+            subject: see `SchemaRegistry`.
+            schema: see `SchemaRegistry`.
+            schema_id: the number that it must have; else the next free one.
+
+        Raises:
+            SqlError: another schema has the number already.
+        """
+        identity = (schema.kind, _normal(schema), schema.references)
+        with self._lock:
+            found = schema_id if schema_id is not None else self._ids.get(identity)
+            if found is None:
+                found = max(self._schemas, default=0) + 1
+            known = self._schemas.setdefault(
+                found, RegisteredSchema(schema.kind, schema.text, schema.references, found)
+            )
+            if (known.kind, _normal(known), known.references) != identity:
+                raise SqlError(f"Schema already registered with id {found} instead of input id {found}")
+            self._ids.setdefault(identity, found)
+            versions = self._subjects.setdefault(subject, [])
+            if found not in versions:
+                versions.append(found)
+            return found
+
+    def delete(self, subject: str) -> None:
+        """Forget a subject; its schemas can still be found by their numbers."""
+        self._subjects.pop(subject, None)
+
+
+def _normal(schema: RegisteredSchema) -> str:
+    """The text that is the same for the same schema."""
+    if schema.kind == "PROTOBUF":
+        return schema.text.strip()
+    return json.dumps(json.loads(schema.text), sort_keys=True)
