@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import re
-from datetime import datetime, timedelta, timezone
+from datetime import UTC as _UTC
+from datetime import datetime, timedelta
 from functools import lru_cache
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
 
 from millstream.sql.errors import FunctionError
 from millstream.sql.functions.java_time.names import FULL_NAME_OF_ABBREVIATION, ZONE_OF_ABBREVIATION
 
-_EPOCH = datetime(1970, 1, 1)
+_EPOCH = datetime(1970, 1, 1, tzinfo=_UTC)
 _OFFSET = re.compile(r"([+-])(?:(\d)|(\d\d)(?::?(\d\d)(?::?(\d\d))?)?)\Z", re.ASCII)
 _REGION = re.compile(r"[A-Za-z][A-Za-z0-9~/._+-]+\Z", re.ASCII)
 # The same rules hold in every cycle of 400 years, so far-away years borrow those of a near one.
@@ -83,7 +84,7 @@ class RegionZone(Zone):
         self.info = info
 
     def _at(self, second: int) -> datetime:
-        return datetime.fromtimestamp(_near(second), timezone.utc).astimezone(self.info)
+        return datetime.fromtimestamp(_near(second), _UTC).astimezone(self.info)
 
     def offset_at(self, second: int) -> int:
         return _seconds(self._at(second).utcoffset())
