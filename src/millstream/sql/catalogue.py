@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from millstream.sql.schema.columns import Schema
@@ -37,10 +37,15 @@ class Source:
 
 @dataclass
 class Catalogue:
-    """Streams and tables, types, and who reads and writes what."""
+    """Streams and tables, types, and which of them were derived from which.
+
+    Attributes:
+        parents: for each derived source, the sources it was derived from.
+    """
 
     sources: dict[str, Source] = field(default_factory=dict)
     types: dict[str, SqlType] = field(default_factory=dict)
+    parents: dict[str, frozenset[str]] = field(default_factory=dict)
 
     def get(self, name: str) -> Source | None:
         """A stream or table."""
@@ -48,3 +53,21 @@ class Catalogue:
 
     def __iter__(self) -> Iterator[Source]:
         return iter(self.sources.values())
+
+    def put(self, source: Source, parents: Iterable[str] = ()) -> None:
+        """Add or replace a stream or table; what it was derived from before stays noted."""
+        self.sources[source.name] = source
+        self.parents[source.name] = self.parents.get(source.name, frozenset()) | frozenset(parents)
+
+    def remove(self, name: str) -> None:
+        """Forget a stream or table."""
+        del self.sources[name]
+        self.parents.pop(name, None)
+
+    def derived_from(self, name: str) -> list[str]:
+        """The sources that were derived from one, by name."""
+        return sorted(child for child, parents in self.parents.items() if name in parents)
+
+    def sharing_topic(self, topic: str) -> list[str]:
+        """The sources of a topic, by name."""
+        return sorted(source.name for source in self if source.topic == topic)

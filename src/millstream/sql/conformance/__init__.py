@@ -1,0 +1,1 @@
+"""Runs ksqlDB's own functional tests against the engine: `python -m millstream.sql.conformance DIR...`."""

@@ -1,0 +1,1 @@
+"""Executes statements: definition, queries, inspection and control."""

@@ -1,0 +1,50 @@
+"""What statements are executed with."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from millstream.sql.catalogue import Catalogue
+from millstream.sql.engine.queries import Queries
+from millstream.sql.engine.topics import Topics
+from millstream.sql.formats.registry import SchemaRegistry
+from millstream.sql.functions.registry import Registry
+from millstream.sql.processing_log import ProcessingLog, PythonLog
+from millstream.sql.settings import Settings
+
+
+def _now() -> int:
+    return int(time.time() * 1000)
+
+
+@dataclass
+class Context:
+    """The state of the engine and of its session.
+
+    Attributes:
+        settings: what SET and UNSET change.
+        variables: what DEFINE and UNDEFINE change.
+        registry: None when no schema registry is configured.
+        now: the time of records that are inserted without one, in milliseconds.
+        read_script: the text of a script that RUN SCRIPT names.
+    """
+
+    functions: Registry
+    topics: Topics
+    queries: Queries
+    settings: Settings = field(default_factory=Settings)
+    registry: SchemaRegistry | None = None
+    catalogue: Catalogue = field(default_factory=Catalogue)
+    variables: dict[str, str] = field(default_factory=dict)
+    log: ProcessingLog = field(default_factory=PythonLog)
+    now: Callable[[], int] = _now
+    read_script: Callable[[str], str] | None = None
+
+    def application_id(self, query_id: str) -> str:
+        """The name of a query in Kafka."""
+        return (
+            f"_confluent-ksql-{self.settings.get('ksql.service.id', '')}"
+            f"{self.settings.get('ksql.persistent.prefix', '')}{query_id}"
+        )

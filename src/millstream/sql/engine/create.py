@@ -1,0 +1,225 @@
+"""CREATE STREAM and CREATE TABLE over a topic."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from millstream.sql.catalogue import Source
+from millstream.sql.engine.context import Context
+from millstream.sql.engine.entities import CommandId, CommandStatus, CurrentStatus, Entity, WarningEntity
+from millstream.sql.engine.inference import infer_elements, register_schemas
+from millstream.sql.engine.properties import WithClause
+from millstream.sql.engine.timestamps import check_timestamp_column
+from millstream.sql.engine.topics import TopicDescription
+from millstream.sql.engine.upgrade import check_source_upgrade
+from millstream.sql.errors import ParseError, SqlError, StatementError
+from millstream.sql.formats import check, key_features, value_features
+from millstream.sql.schema.columns import SYSTEM_COLUMNS, Column, Namespace, Schema
+from millstream.sql.schema.formats import Encoding, Formats, TimestampColumn
+from millstream.sql.schema.types import BYTES, STRING, Field, SqlArray, SqlStruct, SqlType, quote
+from millstream.sql.tree.statements import Constraint, CreateSource, Element, SourceKind
+
+_HEADERS_TYPE = SqlArray(SqlStruct((Field("KEY", STRING), Field("VALUE", BYTES))))
+
+
+def create_source(context: Context, statement: CreateSource, text: str) -> Entity:
+    """Register a topic as a stream or table."""
+    clause = with_clause(statement, text)
+    source = make_source(context, statement, clause, text)
+    existing = context.catalogue.get(source.name)
+    if existing is not None and statement.if_not_exists:
+        message = (
+            f"Cannot add {statement.kind.value.lower()} {quote(source.name)}: "
+            f"A {existing.kind.value.lower()} with the same name already exists."
+        )
+        return WarningEntity(statement_text=text, message=message)
+    if existing is not None:
+        check_source_upgrade(existing, source)
+    context.catalogue.put(source)
+    message = f"{source.kind.value.capitalize()} created"
+    return CurrentStatus(
+        statement_text=text,
+        command_id=CommandId(source.kind.value.lower(), quote(source.name), "create"),
+        command_status=CommandStatus(message),
+    )
+
+
+def with_clause(statement: CreateSource, text: str) -> WithClause:
+    """The statement's WITH; what is wrong with it is found while the statement is parsed, in ksqlDB's terms."""
+    try:
+        return WithClause.of_create(statement.properties)
+    except SqlError as error:
+        raise ParseError(f"Failed to prepare statement: {error.primary}", statement=text) from error
+
+
+def make_source(context: Context, statement: CreateSource, clause: WithClause, text: str) -> Source:
+    """The source that a statement describes, checked against everything but the catalogue's sources of other names."""
+    clause = _with_default_formats(context, clause, text)
+    topic = clause.topic or ""
+    _ensure_topic(context, statement.kind, topic, clause)
+    elements, clause = infer_elements(context, statement, clause)
+    schema = schema_of(elements)
+    _check_names(elements)
+    timestamp = None
+    if clause.timestamp_column is not None:
+        timestamp = TimestampColumn(clause.timestamp_column, clause.text("TIMESTAMP_FORMAT"))
+    _check_replacement(context, statement)
+    if statement.kind is SourceKind.TABLE and not schema.key:
+        raise SqlError(_no_primary_key(statement, clause))
+    check_timestamp_column(timestamp, schema)
+    formats = _formats(context, statement, clause, schema)
+    if clause.window is not None and not schema.key:
+        raise SqlError("Windowed sources require a key column.")
+    register_schemas(context, topic, schema, formats, replace=False)
+    return Source(
+        statement.kind,
+        statement.name,
+        schema,
+        topic,
+        formats,
+        clause.window,
+        timestamp,
+        text,
+        read_only=statement.read_only,
+    )
+
+
+def schema_of(elements: Iterable[Element]) -> Schema:
+    """The schema of columns as CREATE names them.
+
+    Raises:
+        SqlError: there are none, or a header column is not what it must be.
+    """
+    columns = tuple(_column(element) for element in elements)
+    if not columns:
+        raise SqlError("No columns supplied.")
+    duplicates = sorted({quote(column.name) for column in columns if _count(columns, column.name) > 1})
+    if duplicates:
+        raise SqlError(f"Duplicate column names: {', '.join(duplicates)}")
+    _check_headers(columns)
+    return Schema(columns)
+
+
+def _count(columns: Iterable[Column], name: str) -> int:
+    return sum(column.name == name for column in columns)
+
+
+def _column(element: Element) -> Column:
+    if element.constraint in (Constraint.KEY, Constraint.PRIMARY_KEY):
+        return Column(element.name, element.type, Namespace.KEY)
+    if element.constraint is Constraint.HEADERS:
+        _check_header_type("HEADERS", element.type, _HEADERS_TYPE)
+        return Column(element.name, element.type, Namespace.HEADERS)
+    if element.constraint is Constraint.HEADER:
+        _check_header_type(f"HEADER('{element.header}')", element.type, BYTES)
+        return Column(element.name, element.type, Namespace.HEADERS, element.header)
+    return Column(element.name, element.type)
+
+
+def _check_header_type(what: str, kind: SqlType, expected: SqlType) -> None:
+    if kind != expected:
+        raise SqlError(f"Invalid type for {what} column: expected {expected}, got {kind}")
+
+
+def _check_headers(columns: Iterable[Column]) -> None:
+    headers = [column for column in columns if column.namespace is Namespace.HEADERS]
+    whole = [column for column in headers if column.header is None]
+    if len(whole) > 1 or (whole and len(headers) > 1):
+        raise SqlError("Schema already contains a HEADERS column.")
+    keys = [column.header for column in headers]
+    for key in keys:
+        if keys.count(key) > 1:
+            raise SqlError(f"Schema already contains a HEADER('{key}') column.")
+
+
+def _check_names(elements: Iterable[Element]) -> None:
+    for element in elements:
+        if element.name.upper() in SYSTEM_COLUMNS:
+            raise SqlError(f"'{element.name}' is a reserved column name. You cannot use it as a name for a column.")
+
+
+def _with_default_formats(context: Context, clause: WithClause, text: str) -> WithClause:
+    names = []
+    for part, given in (("key", clause.key_format), ("value", clause.value_format)):
+        setting = f"ksql.persistence.default.format.{part}"
+        name = given or context.settings.get(setting)
+        if name is None:
+            raise StatementError(
+                f"Statement is missing the '{part.upper()}_FORMAT' property from the WITH clause. Either provide one "
+                f"or set a default via the '{setting}' config.",
+                statement=text,
+            )
+        names.append(name)
+    return clause.with_formats(*names)
+
+
+def _ensure_topic(context: Context, kind: SourceKind, name: str, clause: WithClause) -> None:
+    existing = context.topics.describe(name)
+    partitions, replicas = clause.number("PARTITIONS"), clause.number("REPLICAS")
+    if existing is not None:
+        _check_topic(existing, partitions, replicas)
+        return
+    if partitions is None:
+        raise SqlError(
+            f"Topic '{name}' does not exist. If you want to create a new topic for the stream/table please re-run the "
+            "statement providing the required 'PARTITIONS' configuration in the WITH clause (and optionally "
+            "'REPLICAS')."
+        )
+    policy = "compact" if kind is SourceKind.TABLE and clause.window is None else "delete"
+    config = {"cleanup.policy": clause.text("CLEANUP_POLICY") or policy}
+    retention = clause.number("RETENTION_MS")
+    if retention is not None:
+        config["retention.ms"] = str(retention)
+    context.topics.create(TopicDescription(name, partitions, replicas or -1, config))
+
+
+def _check_topic(topic: TopicDescription, partitions: int | None, replicas: int | None) -> None:
+    wrong = (partitions is not None and partitions != topic.partitions) or (
+        replicas is not None and replicas not in (-1, topic.replicas)
+    )
+    if wrong:
+        raise SqlError(
+            f"A Kafka topic with the name '{topic.name}' already exists, with different partition/replica "
+            f"configuration than required. KSQL expects {partitions or topic.partitions} partitions (topic has "
+            f"{topic.partitions}), and {replicas or topic.replicas} replication factor (topic has {topic.replicas})."
+        )
+
+
+def _check_replacement(context: Context, statement: CreateSource) -> None:
+    existing = context.catalogue.get(statement.name)
+    kind = statement.kind.value.lower()
+    if existing is not None and not statement.or_replace and not statement.if_not_exists:
+        raise SqlError(
+            f"Cannot add {kind} '{statement.name}': A {existing.kind.value.lower()} with the same name already exists"
+        )
+    if statement.or_replace and (statement.read_only or (existing is not None and existing.read_only)):
+        raise SqlError(f"Cannot add {kind} '{statement.name}': CREATE OR REPLACE is not supported on source {kind}s.")
+
+
+def _no_primary_key(statement: CreateSource, clause: WithClause) -> str:
+    message = "Tables require a PRIMARY KEY. Please define the PRIMARY KEY."
+    if clause.number("VALUE_SCHEMA_ID") is None:
+        return message
+    return (
+        f"{message}\nUse a partial schema to define the primary key and still load the value columns from the Schema "
+        f"Registry, for example:\n\tCREATE TABLE {statement.name} (ID INT PRIMARY KEY) WITH (...);"
+    )
+
+
+def _formats(context: Context, statement: CreateSource, clause: WithClause, schema: Schema) -> Formats:
+    key, value = clause.key_format_info(statement.name), clause.value_format_info()
+    if key is None or value is None:
+        raise SqlError("a source needs formats")
+    key_encoding = Encoding(key, key_features(key.name, single=len(schema.key) == 1))
+    value_encoding = Encoding(
+        value,
+        value_features(
+            value.name,
+            single=len(schema.value) == 1,
+            wrap=clause.wrap_single_value,
+            default_wrap=context.settings.get("ksql.persistence.wrap.single.values"),
+        ),
+    )
+    check(key_encoding, schema.key, is_key=True)
+    check(value_encoding, schema.value, is_key=False)
+    return Formats(key_encoding, value_encoding)

@@ -1,0 +1,143 @@
+"""INSERT INTO .. VALUES: one record."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from millstream.sql.catalogue import Catalogue, Source
+from millstream.sql.engine.context import Context
+from millstream.sql.engine.topics import TopicRecord
+from millstream.sql.errors import SqlError, StatementError
+from millstream.sql.expressions import evaluate_constant
+from millstream.sql.formats import serde
+from millstream.sql.schema.columns import PSEUDO_COLUMNS, ROWTIME, Column
+from millstream.sql.schema.types import quote
+from millstream.sql.tree.expressions import Expression
+from millstream.sql.tree.format import format_expression
+from millstream.sql.tree.statements import InsertValues, SourceKind
+
+
+@dataclass(frozen=True)
+class Values:
+    """A record that a statement describes: columns in the order of the source's schema."""
+
+    key: tuple[Any, ...]
+    row: tuple[Any, ...]
+    timestamp: int
+
+
+def insert_values(context: Context, statement: InsertValues, text: str) -> None:
+    """Write a record."""
+    source = _target(context.catalogue, statement)
+    if not context.settings.get("ksql.insert.into.values.enabled", True):
+        raise SqlError(
+            "The server has disabled INSERT INTO ... VALUES functionality. To enable it, restart your ksqlDB server "
+            "with 'ksql.insert.into.values.enabled'=true"
+        )
+    try:
+        values = values_of(context, source, statement.columns, statement.values)
+        record = TopicRecord(
+            source.topic, _key_bytes(context, source, values), _value_bytes(context, source, values), values.timestamp
+        )
+    except SqlError as error:
+        raise StatementError(
+            f"Failed to insert values into '{source.name}'. {error.primary}", statement=text
+        ) from error
+    context.topics.write(record)
+
+
+def _target(catalogue: Catalogue, statement: InsertValues) -> Source:
+    source = catalogue.get(statement.target)
+    if source is None:
+        raise SqlError(
+            f"Cannot insert values into an unknown stream/table: {quote(statement.target)}"
+            f"{alternatives(catalogue, statement.target)}"
+        )
+    if source.window is not None:
+        raise SqlError("Cannot insert values into windowed stream/table!")
+    if source.read_only:
+        raise SqlError(f"Cannot insert values into read-only {source.kind.value.lower()}: {source.name}")
+    if source.schema.headers:
+        raise SqlError(f"Cannot insert into {source.name} because it has header columns")
+    return source
+
+
+def alternatives(catalogue: Catalogue, name: str, kind: SourceKind | None = None) -> str:
+    """What a user may have meant by a name that does not exist, as a hint to append; empty when nothing is near."""
+    found = [
+        source.name
+        for source in catalogue
+        if source.name.upper() == name.upper() and (kind is None or source.kind is kind)
+    ]
+    if not found:
+        return ""
+    if len(found) == 1:
+        hint = "try removing double quotes from the source name." if name != name.upper() else ""
+        if hint:
+            return f"\nDid you mean {found[0]}? Hint: {hint}"
+        return f'\nDid you mean "{found[0]}"? Hint: wrap the source name in double quotes to make it case-sensitive.'
+    listed = ", ".join(f'"{item}"' if item != item.upper() else item for item in found)
+    return f"\nDid you mean {listed}? Hint: wrap the source name in double quotes to make it case-sensitive."
+
+
+def values_of(context: Context, source: Source, columns: Sequence[str], expressions: Sequence[Expression]) -> Values:
+    """The record that columns and expressions describe.
+
+    Raises:
+        SqlError: a column does not exist or cannot be set, or a value does not fit its column.
+    """
+    schema = source.schema
+    names = list(columns) or [column.name for column in (*schema.key, *schema.value)]
+    if len(names) != len(expressions):
+        shown = ", ".join(map(quote, columns))
+        given = ", ".join(map(format_expression, expressions))
+        raise SqlError(f"Expected a value for each column. Expected Columns: [{shown}]. Got [{given}]")
+    for name in names:
+        if name in PSEUDO_COLUMNS and name != ROWTIME:
+            raise SqlError(f"Inserting into column {quote(name)} is not allowed.")
+        if name != ROWTIME and schema.find(name) is None:
+            raise SqlError(f"Column name {quote(name)} does not exist.")
+    given = {
+        name: _evaluate(context, source, name, expression) for name, expression in zip(names, expressions, strict=True)
+    }
+    if source.kind is SourceKind.TABLE:
+        missing = ", ".join(column.name for column in schema.key if column.name not in given)
+        if missing:
+            raise SqlError(f"Value for primary key column(s) {missing} is required for tables")
+    timestamp = given.get(ROWTIME)
+    return Values(
+        tuple(given.get(column.name) for column in schema.key),
+        tuple(given.get(column.name) for column in schema.value),
+        context.now() if timestamp is None else timestamp,
+    )
+
+
+def _evaluate(context: Context, source: Source, name: str, expression: Expression) -> Any:
+    column = Column(ROWTIME, PSEUDO_COLUMNS[ROWTIME]) if name == ROWTIME else source.schema.find(name)
+    if column is None:
+        raise SqlError(f"Column name {quote(name)} does not exist.")
+    return evaluate_constant(expression, column.type, functions=context.functions, config=context.settings, column=name)
+
+
+def _key_bytes(context: Context, source: Source, values: Values) -> bytes | None:
+    if not values.key or all(value is None for value in values.key):
+        return None
+    return _bytes(context, source, values.key, is_key=True)
+
+
+def _value_bytes(context: Context, source: Source, values: Values) -> bytes | None:
+    return _bytes(context, source, values.row, is_key=False)
+
+
+def _bytes(context: Context, source: Source, row: tuple[Any, ...], *, is_key: bool) -> bytes | None:
+    encoding = source.formats.key if is_key else source.formats.value
+    columns = source.schema.key if is_key else source.schema.value
+    maker = serde(encoding, columns, is_key=is_key, registry=context.registry, topic=source.topic)
+    try:
+        return maker.serialize(row)
+    except Exception as error:
+        what = f"key: {row}" if is_key else f"row: {row}"
+        reason = error.primary if isinstance(error, SqlError) else str(error)
+        raise SqlError(f"Could not serialize {what}. {reason}") from error
