@@ -1,0 +1,163 @@
+"""DECIMAL: the types of results, and exact arithmetic.
+
+Values always have the scale of their type. Whatever would have to be rounded to fit the type of a result is an error,
+except for casts, which round half up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from decimal import ROUND_HALF_UP, Context, Decimal, DivisionByZero, Inexact, InvalidOperation
+from functools import lru_cache
+
+from millstream.sql.errors import SqlError
+from millstream.sql.schema.types import BaseType, SqlDecimal, SqlType
+from millstream.sql.tree.expressions import ArithmeticOperator
+
+#: What whole numbers are when they meet a DECIMAL.
+INTEGER_AS_DECIMAL = SqlDecimal(10, 0)
+BIGINT_AS_DECIMAL = SqlDecimal(19, 0)
+
+#: More digits than any result has: sums and products are exact.
+EXACT = Context(prec=2000, traps=[Inexact, InvalidOperation, DivisionByZero])
+_ROUNDING = Context(prec=2000, rounding=ROUND_HALF_UP, traps=[InvalidOperation])
+
+
+def decimal_type(precision: int, scale: int) -> SqlDecimal:
+    """A DECIMAL type, checked.
+
+    >>> str(decimal_type(4, 2))
+    'DECIMAL(4, 2)'
+    """
+    if precision < 1:
+        raise SqlError(f"DECIMAL precision must be >= 1: DECIMAL({precision},{scale})")
+    if scale < 0:
+        raise SqlError(f"DECIMAL scale must be >= 0: DECIMAL({precision},{scale})")
+    if precision < scale:
+        raise SqlError(f"DECIMAL precision must be >= scale: DECIMAL({precision},{scale})")
+    return SqlDecimal(precision, scale)
+
+
+def type_of_value(value: Decimal) -> SqlDecimal:
+    """The type a literal has: as many digits as are written, one before the point at least.
+
+    >>> str(type_of_value(Decimal("0.05"))), str(type_of_value(Decimal("12.50")))
+    ('DECIMAL(3, 2)', 'DECIMAL(4, 2)')
+    """
+    digits, exponent = value.as_tuple()[1:]
+    scale = max(-int(exponent), 0)
+    if -1 < value < 1:
+        return decimal_type(scale + 1, scale)
+    return decimal_type(len(digits) + max(int(exponent), 0), scale)
+
+
+def as_decimal_type(kind: SqlType) -> SqlDecimal:
+    """The DECIMAL that holds every value of a type of exact numbers."""
+    if isinstance(kind, SqlDecimal):
+        return kind
+    if kind.base is BaseType.INTEGER:
+        return INTEGER_AS_DECIMAL
+    if kind.base is BaseType.BIGINT:
+        return BIGINT_AS_DECIMAL
+    raise SqlError(f"Cannot convert {kind.base.value} to DECIMAL.")
+
+
+def widen(left: SqlType, right: SqlType) -> SqlDecimal:
+    """The DECIMAL that holds every value of both types."""
+    one, other = as_decimal_type(left), as_decimal_type(right)
+    whole = max(one.precision - one.scale, other.precision - other.scale)
+    scale = max(one.scale, other.scale)
+    return decimal_type(whole + scale, scale)
+
+
+def result_type(operator: ArithmeticOperator, left: SqlDecimal, right: SqlDecimal) -> SqlDecimal:
+    """The type of `left operator right`."""
+    whole_left, whole_right = left.precision - left.scale, right.precision - right.scale
+    scale = max(left.scale, right.scale)
+    match operator:
+        case ArithmeticOperator.ADD | ArithmeticOperator.SUBTRACT:
+            return decimal_type(scale + max(whole_left, whole_right) + 1, scale)
+        case ArithmeticOperator.MULTIPLY:
+            return decimal_type(left.precision + right.precision + 1, left.scale + right.scale)
+        case ArithmeticOperator.DIVIDE:
+            scale = max(6, left.scale + right.precision + 1)
+            return decimal_type(whole_left + right.scale + scale, scale)
+        case ArithmeticOperator.MODULUS:
+            return decimal_type(min(whole_left, whole_right) + scale, scale)
+
+
+@lru_cache(maxsize=256)
+def unit(scale: int) -> Decimal:
+    """The smallest step of a scale.
+
+    >>> unit(2)
+    Decimal('0.01')
+    """
+    return Decimal((0, (1,), -scale))
+
+
+def fit(value: Decimal, precision: int, scale: int) -> Decimal:
+    """The value with another scale, rounded half up; an error when it has too many digits before the point."""
+    _check_size(value, precision, scale)
+    return _ROUNDING.quantize(value, unit(scale))
+
+
+def _check_size(value: Decimal, precision: int, scale: int) -> None:
+    if value and value.adjusted() >= precision - scale:
+        raise ArithmeticError(
+            f"Numeric field overflow: A field with precision {precision} and scale {scale} must round to an absolute "
+            f"value less than 10^{precision - scale}. Got {value:f}"
+        )
+
+
+def from_double(value: float, precision: int, scale: int) -> Decimal:
+    """A DOUBLE as DECIMAL: its exact binary value, rounded to the precision first."""
+    rounded = Context(prec=precision, rounding=ROUND_HALF_UP).create_decimal_from_float(value)
+    if not rounded.is_finite():
+        raise ArithmeticError("Infinite or NaN")
+    return fit(rounded, precision, scale)
+
+
+def double_value(value: float) -> Decimal:
+    """A DOUBLE as the number it is written as, for comparing it with a DECIMAL."""
+    decimal = Decimal(repr(value))
+    if not decimal.is_finite():
+        raise ArithmeticError("Infinite or NaN")
+    return decimal
+
+
+def divider(kind: SqlDecimal) -> Callable[[Decimal | int, Decimal | int], Decimal]:
+    """`/` for results of a type. A quotient that has too many digits, or never ends, is an error."""
+    return _Divider(kind.precision, kind.scale)
+
+
+def remainder(kind: SqlDecimal) -> Callable[[Decimal | int, Decimal | int], Decimal]:
+    """`%` for results of a type."""
+    return _Remainder(kind.precision, kind.scale)
+
+
+class _Divider:
+    """A class, not a closure: pickles as what it is."""
+
+    def __init__(self, precision: int, scale: int) -> None:
+        self._arguments = (precision, scale)
+        self._divide = Context(prec=precision, traps=[Inexact, InvalidOperation, DivisionByZero]).divide
+        self._unit = unit(scale)
+
+    def __call__(self, left: Decimal | int, right: Decimal | int) -> Decimal:
+        return EXACT.quantize(self._divide(left, right), self._unit)
+
+    def __reduce__(self) -> tuple[type, tuple[int, int]]:
+        return type(self), self._arguments
+
+
+class _Remainder(_Divider):
+    def __init__(self, precision: int, scale: int) -> None:
+        super().__init__(precision, scale)
+        self._divide = Context(prec=precision, traps=[Inexact, InvalidOperation, DivisionByZero]).remainder
+
+
+add = EXACT.add
+subtract = EXACT.subtract
+multiply = EXACT.multiply
+negate = EXACT.minus
