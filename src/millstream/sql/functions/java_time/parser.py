@@ -9,7 +9,7 @@ from millstream.sql.functions.java_time import calendar
 from millstream.sql.functions.java_time import fields as f
 from millstream.sql.functions.java_time.calendar import DAY_NANOS
 from millstream.sql.functions.java_time.fields import Field
-from millstream.sql.functions.java_time.pattern import parse_pattern
+from millstream.sql.functions.java_time.pattern import compile_pattern
 from millstream.sql.functions.java_time.quick import quick_reader
 from millstream.sql.functions.java_time.reader import Read, sequence
 from millstream.sql.functions.java_time.resolve import Resolved
@@ -17,21 +17,16 @@ from millstream.sql.functions.java_time.zones import UTC, Zone
 
 
 class Parser:
-    """Reads texts by a pattern.
-
-    Args:
-        pattern: the pattern.
-        any_case: whether upper and lower case are the same.
+    """Reads texts by a pattern; upper and lower case are the same.
 
     Raises:
         FunctionError: it is not a pattern.
     """
 
-    def __init__(self, pattern: str, any_case: bool = True) -> None:
+    def __init__(self, pattern: str) -> None:
         self.pattern = pattern
-        self.any_case = any_case
-        elements = parse_pattern(pattern)
-        self._read = sequence(elements, any_case=any_case)
+        elements = compile_pattern(pattern)
+        self._read = sequence(elements)
         self._quick = quick_reader(elements)
 
     def resolve(self, text: str) -> Resolved:
@@ -82,11 +77,8 @@ class Parser:
             FunctionError: it says no time, or something of a date too.
         """
         resolved = self.resolve(text)
-        if resolved.days is not None:
-            raise FunctionError("Unsupported field: DayOfWeek")
-        for field in resolved.rest:
-            if field.in_date:
-                raise FunctionError(f"Unsupported field: {field.name}")
+        if resolved.days is not None or any(field.in_date for field in resolved.rest):
+            raise FunctionError("Time format contains date field.")
         if resolved.nanos is None:
             raise FunctionError("Unable to obtain LocalTime from TemporalAccessor")
         return resolved.nanos // 1_000_000
@@ -109,7 +101,7 @@ class Parser:
         return _instant(self.resolve(text), zone)
 
     def __reduce__(self) -> tuple[object, ...]:
-        return _parser, (self.pattern, self.any_case)
+        return timestamp_parser, (self.pattern,)
 
 
 def _instant(resolved: Resolved, default: Zone) -> int:
@@ -173,12 +165,8 @@ def _partial_date(values: dict[Field, int]) -> int:
 
 
 @lru_cache(maxsize=1000)
-def _parser(pattern: str, any_case: bool) -> Parser:
-    return Parser(pattern, any_case)
-
-
 def timestamp_parser(pattern: str) -> Parser:
-    """Reads timestamps as ksqlDB does: PARSE_TIMESTAMP, STRINGTOTIMESTAMP and the TIMESTAMP_FORMAT of a source.
+    """What reads timestamps, and dates and times, by a pattern.
 
     >>> timestamp_parser("yyyy-MM-dd'T'HH:mm:ssX").timestamp("2020-01-01T00:00:01z")
     1577836801000
@@ -186,22 +174,4 @@ def timestamp_parser(pattern: str) -> Parser:
     Raises:
         FunctionError: it is not a pattern.
     """
-    return _parser(pattern, True)
-
-
-def date_parser(pattern: str) -> Parser:
-    """Reads dates as PARSE_DATE and STRINGTODATE do.
-
-    Raises:
-        FunctionError: it is not a pattern.
-    """
-    return _parser(pattern, True)
-
-
-def time_parser(pattern: str) -> Parser:
-    """Reads times as PARSE_TIME does: case counts.
-
-    Raises:
-        FunctionError: it is not a pattern.
-    """
-    return _parser(pattern, False)
+    return Parser(pattern)

@@ -126,10 +126,10 @@ class Padded(Element):
 
 
 @lru_cache(maxsize=1000)
-def parse_pattern(pattern: str) -> tuple[Element, ...]:
+def compile_pattern(pattern: str) -> tuple[Element, ...]:
     """Takes a pattern apart.
 
-    >>> [type(element).__name__ for element in parse_pattern("yyyy-MM[ HH]")]
+    >>> [type(element).__name__ for element in compile_pattern("yyyy-MM[ HH]")]
     ['Number', 'Literal', 'Number', 'Optional']
 
     Raises:

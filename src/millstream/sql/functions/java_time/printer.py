@@ -21,7 +21,7 @@ from millstream.sql.functions.java_time.pattern import (
     Text,
     ZoneId,
     ZoneName,
-    parse_pattern,
+    compile_pattern,
 )
 from millstream.sql.functions.java_time.zones import UTC, Zone
 
@@ -37,7 +37,7 @@ class Formatter:
 
     def __init__(self, pattern: str) -> None:
         self.pattern = pattern
-        self._print = _sequence(parse_pattern(pattern))
+        self._print = _sequence(compile_pattern(pattern))
 
     def timestamp(self, millis: int, zone: Zone = UTC) -> str:
         """Milliseconds since the epoch, as a zone's clocks show them."""

@@ -1,4 +1,4 @@
-"""Texts to the values of fields, by a pattern.
+"""Texts to the values of fields, by a pattern. Upper and lower case are the same.
 
 Readers take a text, a position and what was read so far; they answer the position behind what they took, or
 `~position` of what they could not read.
@@ -48,14 +48,9 @@ class Read:
 Reader = Callable[[str, int, Read], int]
 
 
-def sequence(elements: Sequence[Element], *, any_case: bool) -> Reader:
-    """A reader of elements, one after the other.
-
-    Args:
-        elements: the elements.
-        any_case: whether upper and lower case are the same.
-    """
-    readers = [_reader(element, any_case) for element in elements]
+def sequence(elements: Sequence[Element]) -> Reader:
+    """A reader of elements, one after the other."""
+    readers = [_reader(element) for element in elements]
 
     def read(text: str, position: int, found: Read) -> int:
         for reader in readers:
@@ -67,32 +62,32 @@ def sequence(elements: Sequence[Element], *, any_case: bool) -> Reader:
     return read
 
 
-def _reader(element: Element, any_case: bool) -> Reader:
+def _reader(element: Element) -> Reader:
     match element:
         case Literal(text):
-            return _literal(text, any_case)
+            return _literal(text)
         case Number():
             return _number(element)
         case Fraction(width):
             return _fraction(width)
         case Text(field, names):
-            return _text(field, names, any_case)
+            return _text(field, names)
         case Offset():
-            return _offset(element, any_case)
+            return _offset(element)
         case NamedOffset(full):
-            return _named_offset(full, any_case)
+            return _named_offset(full)
         case ZoneId():
-            return _zone(names=False, any_case=any_case)
+            return _zone(names=False)
         case ZoneName():
-            return _zone(names=True, any_case=any_case)
+            return _zone(names=True)
         case Optional(elements):
-            return _optional(sequence(elements, any_case=any_case))
+            return _optional(sequence(elements))
         case Padded(inner, width):
-            return _padded(_reader(inner, any_case), width)
+            return _padded(_reader(inner), width)
     raise TypeError(element)
 
 
-def _literal(literal: str, any_case: bool) -> Reader:
+def _literal(literal: str) -> Reader:
     length, folded = len(literal), literal.lower()
 
     def exactly(text: str, position: int, found: Read) -> int:
@@ -101,7 +96,7 @@ def _literal(literal: str, any_case: bool) -> Reader:
     def loosely(text: str, position: int, found: Read) -> int:
         return position + length if text[position : position + length].lower() == folded else ~position
 
-    return loosely if any_case and folded != literal.upper() else exactly
+    return loosely if folded != literal.upper() else exactly
 
 
 def _digits(text: str, start: int, most: int) -> int:
@@ -164,8 +159,8 @@ def _fraction(width: int) -> Reader:
     return read
 
 
-def _text(field: Field, names: dict[int, str], any_case: bool) -> Reader:
-    folded = {name.lower() if any_case else name: value for value, name in names.items()}
+def _text(field: Field, names: dict[int, str]) -> Reader:
+    folded = {name.lower(): value for value, name in names.items()}
     # A name that several values have is none's: `T` is Tuesday or Thursday.
     several = len(folded) < len(names)
     lengths = sorted({len(name) for name in folded}, reverse=True)
@@ -174,8 +169,7 @@ def _text(field: Field, names: dict[int, str], any_case: bool) -> Reader:
         if several:
             return ~position
         for length in lengths:
-            part = text[position : position + length]
-            value = folded.get(part.lower() if any_case else part)
+            value = folded.get(text[position : position + length].lower())
             if value is not None:
                 return found.put(field, value, position, position + length)
         return ~position
@@ -199,9 +193,9 @@ def _offset_seconds(match: re.Match[str]) -> int:
     return -total if match.group(1) == "-" else total
 
 
-def _offset(element: Offset, any_case: bool) -> Reader:
+def _offset(element: Offset) -> Reader:
     pattern = _offset_pattern(element)
-    none = _literal(element.none, any_case)
+    none = _literal(element.none)
 
     def read(text: str, position: int, found: Read) -> int:
         end = none(text, position, found)
@@ -219,9 +213,9 @@ _NAMED_SHORT = re.compile(r"([+-])(\d{1,2})(?::(\d\d)(?::(\d\d))?)?", re.ASCII)
 _NAMED_FULL = re.compile(r"([+-])(\d\d):(\d\d)(?::(\d\d))?", re.ASCII)
 
 
-def _named_offset(full: bool, any_case: bool) -> Reader:
+def _named_offset(full: bool) -> Reader:
     pattern = _NAMED_FULL if full else _NAMED_SHORT
-    prefix = _literal("GMT", any_case)
+    prefix = _literal("GMT")
 
     def read(text: str, position: int, found: Read) -> int:
         end = prefix(text, position, found)
@@ -236,13 +230,10 @@ def _named_offset(full: bool, any_case: bool) -> Reader:
 
 
 _ID_OFFSET = re.compile(r"([+-])(\d\d)(?::(\d\d)(?::(\d\d))?)?", re.ASCII)
-_UTC_PREFIX = re.compile("UTC|UT|GMT(?!0)")
-_UTC_PREFIX_ANY_CASE = re.compile("UTC|UT|GMT(?!0)", re.IGNORECASE | re.ASCII)
+_UTC_PREFIX = re.compile("UTC|UT|GMT(?!0)", re.IGNORECASE | re.ASCII)
 
 
-def _zone(*, names: bool, any_case: bool) -> Reader:
-    prefixes = _UTC_PREFIX_ANY_CASE if any_case else _UTC_PREFIX
-
+def _zone(*, names: bool) -> Reader:
     def read(text: str, position: int, found: Read) -> int:
         if text[position : position + 1] in ("+", "-"):
             match = _ID_OFFSET.match(text, position)
@@ -250,7 +241,7 @@ def _zone(*, names: bool, any_case: bool) -> Reader:
                 return ~position
             found.zone = zone_of(offset_id(_offset_seconds(match)))
             return match.end()
-        prefix = prefixes.match(text, position)
+        prefix = _UTC_PREFIX.match(text, position)
         if prefix is not None:
             id_, end = prefix.group().upper(), prefix.end()
             match = _ID_OFFSET.match(text, end)
@@ -258,12 +249,11 @@ def _zone(*, names: bool, any_case: bool) -> Reader:
             return end if match is None else match.end()
         texts, longest = zone_texts(names=names)
         for length in range(min(longest, len(text) - position), 1, -1):
-            part = text[position : position + length]
-            region = texts.get(part.lower())
-            if region is not None and (any_case or names or region == part):
+            region = texts.get(text[position : position + length].lower())
+            if region is not None:
                 found.zone = zone_of(region)
                 return position + length
-        if text[position : position + 1] in ("Z", "z" if any_case else "Z"):
+        if text[position : position + 1] in ("Z", "z"):
             found.zone = zone_of("Z")
             return position + 1
         return ~position
