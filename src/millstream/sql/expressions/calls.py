@@ -7,6 +7,7 @@ from typing import Any
 
 from millstream.sql.errors import SqlError
 from millstream.sql.expressions.scope import Scope
+from millstream.sql.expressions.values import literal_value
 from millstream.sql.functions.model import (
     AggregateCall,
     Argument,
@@ -16,7 +17,7 @@ from millstream.sql.functions.model import (
     TableCall,
 )
 from millstream.sql.schema.types import INTEGER, SqlType
-from millstream.sql.tree.expressions import Expression, FunctionCall, IntervalUnit, LambdaFunction, Literal, NullLiteral
+from millstream.sql.tree.expressions import Expression, FunctionCall, IntervalUnit, LambdaFunction, Literal
 from millstream.sql.tree.format import format_expression
 
 #: `infer`, given from outside: the types of calls and those of their arguments need each other.
@@ -58,14 +59,12 @@ def aggregate_call(call: FunctionCall, scope: Scope, infer: Infer) -> AggregateC
 
 def _constant(call: FunctionCall, index: int) -> Any:
     argument = call.arguments[index]
-    if isinstance(argument, NullLiteral):
-        return None
     if not isinstance(argument, Literal):
         raise SqlError(
             f"Parameter {index + 1} passed to function {call.name} must be a literal constant, "
             f"but was expression: '{format_expression(argument)}'"
         )
-    return argument.value
+    return literal_value(argument)
 
 
 def _arguments(arguments: Sequence[Expression], scope: Scope, infer: Infer) -> list[Argument]:

@@ -7,13 +7,14 @@ now; other expressions are cast. Text in literals may become numbers and boolean
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from millstream.sql.errors import SqlError
 from millstream.sql.expressions import decimals, values
 from millstream.sql.expressions.calls import Infer
 from millstream.sql.expressions.scope import Scope
 from millstream.sql.formats.numbers import parse_decimal
+from millstream.sql.schema.decimals import widen
 from millstream.sql.schema.types import (
     BIGINT,
     BIGINT_MAX,
@@ -51,7 +52,7 @@ from millstream.sql.tree.expressions import (
 )
 from millstream.sql.tree.format import format_expression
 
-_LITERALS = {
+_LITERALS: dict[BaseType, Callable[..., Expression]] = {
     BaseType.BOOLEAN: BooleanLiteral,
     BaseType.INTEGER: IntegerLiteral,
     BaseType.BIGINT: LongLiteral,
@@ -96,7 +97,7 @@ def _converted(expression: Expression, kind: SqlType | None, common: SqlType) ->
     if kind is None or kind == common:
         return expression
     if isinstance(expression, Literal) and not isinstance(expression, NullLiteral):
-        value = values.coerce(expression.value, kind, common, lax=True)
+        value = values.coerce(values.literal_value(expression), kind, common, lax=True)
         return _LITERALS[common.base](value, at=expression.at)
     return Cast(expression, common, at=expression.at)
 
@@ -163,7 +164,7 @@ def _join_text(text: str, common: SqlType) -> SqlType:
     if common.base is BaseType.DOUBLE:
         return DOUBLE
     if BaseType.DECIMAL in (kind.base, common.base):
-        return decimals.widen(kind, common)
+        return widen(kind, common)
     return common if kind.base.widens_to(common.base) else kind
 
 

@@ -156,9 +156,8 @@ def _time_test(generator: Generator, symbol: str, left: Code, right: Code) -> _T
         else:
             plain = False
             sides.append(_parsed_text(generator, code, side, _PARSERS[common]))
-    raises = any(
-        code.base is BaseType.STRING and not side.isdigit() for code, side in zip((left, right), sides, strict=True)
-    )
+    # Only a text that was parsed just now cannot fail any more.
+    raises = BaseType.STRING in bases and not any(side.lstrip("-").isdigit() for side in sides)
     return _Test(symbol, f"{sides[0]} {{op}} {sides[1]}", plain=plain, raises=raises)
 
 

@@ -8,34 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from decimal import ROUND_HALF_UP, Context, Decimal, DivisionByZero, Inexact, InvalidOperation
-from functools import lru_cache
 
-from millstream.sql.errors import SqlError
-from millstream.sql.schema.types import BaseType, SqlDecimal, SqlType
+from millstream.sql.schema.decimals import decimal_type, set_scale, unit
+from millstream.sql.schema.types import SqlDecimal
 from millstream.sql.tree.expressions import ArithmeticOperator
-
-#: What whole numbers are when they meet a DECIMAL.
-INTEGER_AS_DECIMAL = SqlDecimal(10, 0)
-BIGINT_AS_DECIMAL = SqlDecimal(19, 0)
 
 #: More digits than any result has: sums and products are exact.
 EXACT = Context(prec=2000, traps=[Inexact, InvalidOperation, DivisionByZero])
-_ROUNDING = Context(prec=2000, rounding=ROUND_HALF_UP, traps=[InvalidOperation])
-
-
-def decimal_type(precision: int, scale: int) -> SqlDecimal:
-    """A DECIMAL type, checked.
-
-    >>> str(decimal_type(4, 2))
-    'DECIMAL(4, 2)'
-    """
-    if precision < 1:
-        raise SqlError(f"DECIMAL precision must be >= 1: DECIMAL({precision},{scale})")
-    if scale < 0:
-        raise SqlError(f"DECIMAL scale must be >= 0: DECIMAL({precision},{scale})")
-    if precision < scale:
-        raise SqlError(f"DECIMAL precision must be >= scale: DECIMAL({precision},{scale})")
-    return SqlDecimal(precision, scale)
 
 
 def type_of_value(value: Decimal) -> SqlDecimal:
@@ -49,25 +28,6 @@ def type_of_value(value: Decimal) -> SqlDecimal:
     if -1 < value < 1:
         return decimal_type(scale + 1, scale)
     return decimal_type(len(digits) + max(int(exponent), 0), scale)
-
-
-def as_decimal_type(kind: SqlType) -> SqlDecimal:
-    """The DECIMAL that holds every value of a type of exact numbers."""
-    if isinstance(kind, SqlDecimal):
-        return kind
-    if kind.base is BaseType.INTEGER:
-        return INTEGER_AS_DECIMAL
-    if kind.base is BaseType.BIGINT:
-        return BIGINT_AS_DECIMAL
-    raise SqlError(f"Cannot convert {kind.base.value} to DECIMAL.")
-
-
-def widen(left: SqlType, right: SqlType) -> SqlDecimal:
-    """The DECIMAL that holds every value of both types."""
-    one, other = as_decimal_type(left), as_decimal_type(right)
-    whole = max(one.precision - one.scale, other.precision - other.scale)
-    scale = max(one.scale, other.scale)
-    return decimal_type(whole + scale, scale)
 
 
 def result_type(operator: ArithmeticOperator, left: SqlDecimal, right: SqlDecimal) -> SqlDecimal:
@@ -86,20 +46,10 @@ def result_type(operator: ArithmeticOperator, left: SqlDecimal, right: SqlDecima
             return decimal_type(min(whole_left, whole_right) + scale, scale)
 
 
-@lru_cache(maxsize=256)
-def unit(scale: int) -> Decimal:
-    """The smallest step of a scale.
-
-    >>> unit(2)
-    Decimal('0.01')
-    """
-    return Decimal((0, (1,), -scale))
-
-
 def fit(value: Decimal, precision: int, scale: int) -> Decimal:
     """The value with another scale, rounded half up; an error when it has too many digits before the point."""
     _check_size(value, precision, scale)
-    return _ROUNDING.quantize(value, unit(scale))
+    return set_scale(value, scale)
 
 
 def _check_size(value: Decimal, precision: int, scale: int) -> None:

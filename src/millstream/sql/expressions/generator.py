@@ -25,6 +25,7 @@ from millstream.sql.expressions.coercion import coerce_all
 from millstream.sql.expressions.comparison import between, comparison, in_list, like
 from millstream.sql.expressions.infer import as_searched, infer
 from millstream.sql.expressions.scope import Scope
+from millstream.sql.expressions.values import literal_value
 from millstream.sql.functions.model import LambdaType
 from millstream.sql.schema.types import BOOLEAN, BaseType, SqlArray, SqlMap, SqlStruct, SqlType
 from millstream.sql.tree.expressions import (
@@ -49,7 +50,6 @@ from millstream.sql.tree.expressions import (
     Logical,
     LogicalOperator,
     Not,
-    NullLiteral,
     SearchedCase,
     SimpleCase,
     Subscript,
@@ -96,10 +96,8 @@ class Generator:
         match expression:
             case ColumnReference(name=name):
                 return self._column(name, infer(expression, self.scope))
-            case NullLiteral():
-                return Code("None", None, atom=True, value=None)
-            case _ if isinstance(expression, Literal):  # not NULL: that was before
-                return self.constant(expression.value, infer(expression, self.scope))
+            case _ if isinstance(expression, Literal):
+                return self.constant(literal_value(expression), infer(expression, self.scope))
             case IntervalUnit(unit=unit):
                 return Code(self.names.of(unit.name, unit), None, nullable=False, atom=True)
             case LambdaVariable(name=name):

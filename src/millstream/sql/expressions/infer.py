@@ -9,6 +9,7 @@ from millstream.sql.expressions import decimals
 from millstream.sql.expressions.calls import aggregate_call, resolve_call, table_call
 from millstream.sql.expressions.coercion import common_type
 from millstream.sql.expressions.scope import Scope
+from millstream.sql.schema.decimals import as_decimal_type
 from millstream.sql.schema.types import (
     BIGINT,
     BOOLEAN,
@@ -162,7 +163,7 @@ def arithmetic_type(operator: ArithmeticOperator, left: SqlType | None, right: S
         wider = right if left.base.widens_to(right.base) else left
         if wider.base is not BaseType.DECIMAL:
             return wider
-        return decimals.result_type(operator, decimals.as_decimal_type(left), decimals.as_decimal_type(right))
+        return decimals.result_type(operator, as_decimal_type(left), as_decimal_type(right))
     raise SqlError(f"Unsupported arithmetic types. {left.base.value} {right.base.value}")
 
 

@@ -8,7 +8,6 @@ from decimal import Decimal
 from typing import Any
 
 from millstream.sql.errors import SqlError
-from millstream.sql.expressions import decimals
 from millstream.sql.formats.numbers import (
     double_to_text,
     fit_decimal,
@@ -18,6 +17,7 @@ from millstream.sql.formats.numbers import (
     parse_integer,
     plain,
 )
+from millstream.sql.schema.decimals import widen
 from millstream.sql.schema.time_text import (
     date_text,
     parse_date,
@@ -27,6 +27,7 @@ from millstream.sql.schema.time_text import (
     timestamp_text,
 )
 from millstream.sql.schema.types import BaseType, Field, SqlArray, SqlDecimal, SqlMap, SqlStruct, SqlType
+from millstream.sql.tree.expressions import Literal, NullLiteral
 
 #: What is cut off around text before it is parsed.
 BLANK = "".join(map(chr, range(33)))
@@ -64,6 +65,11 @@ def parse_finite_double(text: str) -> float:
 def decode_base64(text: str) -> bytes:
     """BYTES as text writes them."""
     return base64.b64decode(text, validate=True)
+
+
+def literal_value(literal: Literal) -> Any:
+    """What a literal stands for."""
+    return None if isinstance(literal, NullLiteral) else literal.value
 
 
 def _same(value: Any, _: SqlType) -> Any:
@@ -156,7 +162,7 @@ def can_coerce(source: SqlType, target: SqlType, *, lax: bool) -> SqlType | None
     if (source.base, target.base) not in (_LAX if lax else _STRICT):
         return None
     if target.base is BaseType.DECIMAL and source.base.is_number:
-        return decimals.widen(source, target)
+        return widen(source, target)
     return target
 
 
