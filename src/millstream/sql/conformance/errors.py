@@ -18,7 +18,7 @@ _KINDS: dict[str, type[Exception]] = {
 }
 
 
-class NotExpected(Exception):  # noqa: N818 - it is a result, not an error
+class NotExpected(Exception):
     """A case went otherwise than it should; the text is the reason, on one line."""
 
 

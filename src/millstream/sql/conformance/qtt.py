@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import base64
+import contextlib
 from collections.abc import Iterator
 
 from millstream.sql.catalogue import Source
@@ -43,7 +43,7 @@ def run_qtt(case: Case) -> None:
     if not runner.queries:
         raise NotExpected("the case has no query")
     check_outputs(
-        case, lambda topic: world.topics.read(topic, from_beginning=True), lambda record: _decode(world, record)
+        case, lambda topic: world.topics.read(topic, from_beginning=True), lambda record: decode(world, record)
     )
     if case.post is not None:
         catalogue = world.engine.context.catalogue
@@ -77,11 +77,12 @@ def execute_statements(case: Case, world: World) -> bool:
 
 
 def _write_inputs(case: Case, world: World) -> None:
-    for record in _inputs(case, world):
+    for record in inputs(case, world):
         world.topics.write(record)
 
 
-def _inputs(case: Case, world: World) -> Iterator[TopicRecord]:
+def inputs(case: Case, world: World) -> Iterator[TopicRecord]:
+    """The inputs of a case, serialised."""
     for given in case.inputs:
         source = _source(world, given["topic"])
         key, value = records.encode(given, source, world.registry)
@@ -95,13 +96,13 @@ def _run(case: Case, world: World, query: PersistentQuery) -> set[str]:
     reads = [source.topic for name in query.sources if (source := catalogue.get(name)) is not None]
     given = {record["topic"] for record in case.inputs}
     with contextlib.ExitStack() as stack:
-        running = driver(query, query.settings)
+        running = driver(query)
         stack.callback(_close, running)
-        inputs = [record for record in _inputs(case, world) if record.topic in reads]
+        piped = [record for record in inputs(case, world) if record.topic in reads]
         for topic in dict.fromkeys(reads):
             if topic not in given:
-                inputs += world.topics.read(topic, from_beginning=True)
-        for record in inputs:
+                piped += world.topics.read(topic, from_beginning=True)
+        for record in piped:
             running.pipe(record.topic, record.key, record.value, record.timestamp, list(record.headers))
             for sent in running.take_outputs():
                 if sent.topic == query.sink_topic:
@@ -110,7 +111,8 @@ def _run(case: Case, world: World, query: PersistentQuery) -> set[str]:
         return set(running.produced_topic_names) | set(running.internal_topics)
 
 
-def _decode(world: World, record: TopicRecord) -> tuple[object, object]:
+def decode(world: World, record: TopicRecord) -> tuple[object, object]:
+    """What a record holds."""
     return records.decode(record, _source(world, record.topic), world.registry)
 
 

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from millstream.config import StreamsConfig
 from millstream.sql.conformance.case import Case, Json
 from millstream.sql.conformance.functions import add_test_functions
 from millstream.sql.conformance.records import parsed_schema
+from millstream.sql.engine.applications import application_config
 from millstream.sql.engine.context import Context
 from millstream.sql.engine.engine import Engine
 from millstream.sql.engine.queries import PersistentQuery, Queries, QueryRunner, QueryState
 from millstream.sql.engine.topics import InMemoryTopics, TopicDescription
 from millstream.sql.formats import InMemoryRegistry
 from millstream.sql.functions.registry import Registry, default_registry
+from millstream.sql.processing_log import PythonLog
 from millstream.sql.settings import Settings
 from millstream.testing import TopologyTestDriver
 
@@ -77,14 +76,10 @@ def test_functions() -> Registry:
     return _functions[0]
 
 
-def driver(query: PersistentQuery, settings: Mapping[str, Any]) -> TopologyTestDriver:
+def driver(query: PersistentQuery) -> TopologyTestDriver:
     """The test driver of a query: every update is emitted at once."""
-    config = StreamsConfig(
-        application_id=query.application_id,
-        statestore_cache_max_bytes=0,
-        dsl_store="in_memory",
-    )
-    return TopologyTestDriver(query.topology, config, wall_clock_start=0)
+    base = StreamsConfig(statestore_cache_max_bytes=0, dsl_store="in_memory")
+    return TopologyTestDriver(query.topology, application_config(base, query, PythonLog()), wall_clock_start=0)
 
 
 class HeldQueries:

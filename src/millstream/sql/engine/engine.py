@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from millstream.sql.engine import control, create, definition, inspection, insert_values, persistent, selection
+from millstream.sql.engine import control, create, definition, insert_values, inspection, persistent, selection
 from millstream.sql.engine.context import Context
 from millstream.sql.engine.entities import Entity
 from millstream.sql.errors import SqlError, StatementError

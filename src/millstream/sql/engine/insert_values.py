@@ -92,8 +92,8 @@ def values_of(context: Context, source: Source, columns: Sequence[str], expressi
     names = list(columns) or [column.name for column in (*schema.key, *schema.value)]
     if len(names) != len(expressions):
         shown = ", ".join(map(quote, columns))
-        given = ", ".join(map(format_expression, expressions))
-        raise SqlError(f"Expected a value for each column. Expected Columns: [{shown}]. Got [{given}]")
+        got = ", ".join(map(format_expression, expressions))
+        raise SqlError(f"Expected a value for each column. Expected Columns: [{shown}]. Got [{got}]")
     for name in names:
         if name in PSEUDO_COLUMNS and name != ROWTIME:
             raise SqlError(f"Inserting into column {quote(name)} is not allowed.")
@@ -118,7 +118,7 @@ def _evaluate(context: Context, source: Source, name: str, expression: Expressio
     column = Column(ROWTIME, PSEUDO_COLUMNS[ROWTIME]) if name == ROWTIME else source.schema.find(name)
     if column is None:
         raise SqlError(f"Column name {quote(name)} does not exist.")
-    return evaluate_constant(expression, column.type, functions=context.functions, config=context.settings, column=name)
+    return evaluate_constant(expression, column.type, context.functions, name=name, config=context.settings)
 
 
 def _key_bytes(context: Context, source: Source, values: Values) -> bytes | None:

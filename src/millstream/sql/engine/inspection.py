@@ -151,7 +151,7 @@ def describe_function(context: Context, statement: DescribeFunction, text: str) 
             variants = tuple(
                 FunctionVariant(
                     tuple(
-                        FunctionArgument(argument.name, argument.type, argument.variadic)
+                        FunctionArgument(argument.name, argument.type, argument.is_variadic)
                         for argument in variant.arguments
                     ),
                     variant.returns,

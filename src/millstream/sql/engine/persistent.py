@@ -146,6 +146,7 @@ def _query(
         topology,
         context.application_id(query_id),
         context.settings,
+        frozenset(source.topic for name in planned.plan.sources if (source := context.catalogue.get(name))),
         sink_topic,
     )
 

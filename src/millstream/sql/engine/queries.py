@@ -41,6 +41,7 @@ class PersistentQuery:
         sql: its statement.
         application_id: the name it has in Kafka: of its consumer group and in front of its internal topics.
         settings: those in force when it was started.
+        source_topics: what it reads.
         sink_topic: where it writes; None for a query that only keeps a source table.
     """
 
@@ -51,6 +52,7 @@ class PersistentQuery:
     topology: Topology
     application_id: str
     settings: Settings
+    source_topics: frozenset[str] = frozenset()
     sink_topic: str | None = None
 
     @property
