@@ -3,24 +3,39 @@
 from millstream.sql.formats.catalogue import FORMATS, format_of
 from millstream.sql.formats.delimited import parse_delimiter
 from millstream.sql.formats.features import key_encoding, key_features, value_features
-from millstream.sql.formats.format import Format, Row
+from millstream.sql.formats.format import Format, RegistryFormat, Row
 from millstream.sql.formats.registry import InMemoryRegistry, Reference, RegisteredSchema, SchemaRegistry
 from millstream.sql.formats.row_serde import RowSerde, check, serde
+from millstream.sql.formats.schemas import (
+    Inferred,
+    check_schema_kind,
+    infer_columns,
+    register_schema,
+    schema_of,
+    subject,
+)
 
 __all__ = [
     "FORMATS",
     "Format",
     "InMemoryRegistry",
+    "Inferred",
     "Reference",
     "RegisteredSchema",
+    "RegistryFormat",
     "Row",
     "RowSerde",
     "SchemaRegistry",
     "check",
+    "check_schema_kind",
     "format_of",
+    "infer_columns",
     "key_encoding",
     "key_features",
     "parse_delimiter",
+    "register_schema",
+    "schema_of",
     "serde",
+    "subject",
     "value_features",
 ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from millstream.sql.errors import SqlError
+from millstream.sql.formats.avro.avro_format import AvroFormat
 from millstream.sql.formats.delimited import DelimitedFormat
 from millstream.sql.formats.format import Format
 from millstream.sql.formats.json_format import JsonFormat
@@ -10,7 +11,7 @@ from millstream.sql.formats.kafka import KafkaFormat
 from millstream.sql.formats.none import NoneFormat
 
 FORMATS: dict[str, Format] = {
-    format.name: format for format in (JsonFormat(), KafkaFormat(), DelimitedFormat(), NoneFormat())
+    format.name: format for format in (JsonFormat(), KafkaFormat(), DelimitedFormat(), NoneFormat(), AvroFormat())
 }
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from millstream.sql.errors import SqlError
-from millstream.sql.formats.registry import SchemaRegistry
+from millstream.sql.formats.connect.schema import ConnectSchema
+from millstream.sql.formats.registry import RegisteredSchema, SchemaRegistry
 from millstream.sql.schema.columns import Column
 from millstream.sql.schema.formats import Encoding, Feature, FormatInfo
 from millstream.sql.schema.types import BaseType, SqlArray, SqlMap, SqlStruct, SqlType
@@ -35,6 +36,12 @@ class Target:
     def unwrapped(self) -> bool:
         """Whether the single column is written bare."""
         return Feature.UNWRAP_SINGLES in self.encoding.features
+
+    @property
+    def schema_id(self) -> int | None:
+        """The number of the schema that rows must be written with, if one is given."""
+        found = self.encoding.format.get("schemaId")
+        return None if found is None else int(found)
 
     @property
     def what(self) -> str:
@@ -111,6 +118,37 @@ class Format:
         raise NotImplementedError
 
 
+class RegistryFormat(Format):
+    """A format whose schemas are in a registry, and can be taken from there."""
+
+    infers_schemas = True
+    #: The registry's name for schemas of the format.
+    schema_kind: ClassVar[str]
+
+    def schema_of(self, target: Target) -> RegisteredSchema:
+        """The schema of columns, as it is registered.
+
+        Raises:
+            SqlError: the format has none for them.
+        """
+        raise NotImplementedError
+
+    def connect_schema(
+        self, schema: RegisteredSchema, registry: SchemaRegistry | None, info: FormatInfo
+    ) -> ConnectSchema:
+        """What a registered schema is in Connect's terms.
+
+        Raises:
+            ValueError: nothing that Connect knows.
+            SqlError: a schema that it refers to is missing.
+        """
+        raise NotImplementedError
+
+    def schema_names(self, schema: RegisteredSchema) -> tuple[str, ...]:
+        """The full names of the records that a schema describes, if they have names."""
+        return ()
+
+
 def check_features(format: Format, target: Target) -> None:
     """See that the encoding's features fit.
 
@@ -144,8 +182,3 @@ def check_map_keys(kinds: Sequence[SqlType], message: str) -> None:
 def show_columns(columns: Sequence[Column]) -> str:
     """Columns as ksqlDB's messages show them."""
     return f"[{', '.join(map(str, columns))}]"
-
-
-def settings(target: Target) -> Mapping[str, str]:
-    """What the format is told."""
-    return dict(target.encoding.format.properties)

@@ -35,6 +35,11 @@ class RegisteredSchema:
     references: tuple[Reference, ...] = ()
     id: int | None = None
 
+    @property
+    def parsed(self) -> Any:
+        """What the text holds: the JSON of an AVRO or JSON schema; PROTOBUF schemas are the text itself."""
+        return self.text if self.kind == "PROTOBUF" else json.loads(self.text)
+
 
 class SchemaRegistry(Protocol):
     """What formats ask of a schema registry. Answers do not change once given, so that they may be kept."""
@@ -135,4 +140,4 @@ def _normal(schema: RegisteredSchema) -> str:
     """The text that is the same for the same schema."""
     if schema.kind == "PROTOBUF":
         return schema.text.strip()
-    return json.dumps(json.loads(schema.text), sort_keys=True)
+    return json.dumps(schema.parsed, sort_keys=True)
