@@ -29,7 +29,8 @@ from millstream.sql.functions.signature import (
     apply,
     is_generic,
 )
-from millstream.sql.schema.types import BaseType, SqlArray, SqlDecimal, SqlMap, SqlStruct, SqlType
+from millstream.sql.schema.decimals import as_decimal_type
+from millstream.sql.schema.types import BaseType, SqlArray, SqlMap, SqlStruct, SqlType
 
 #: What matching looks at: arguments whose lambdas may already be settled.
 Settled = Argument | LambdaType
@@ -231,12 +232,8 @@ def target(type_: ParamType, argument: Settled) -> SqlType | LambdaType | None:
     if is_generic(type_) or compatible(argument, type_, False):
         return None
     if isinstance(type_, Primitive) and type_.base is BaseType.DECIMAL:
-        return _as_decimal(argument)
+        return as_decimal_type(argument)
     return apply(type_, {})
-
-
-def _as_decimal(type_: SqlType) -> SqlType:
-    return SqlDecimal(10, 0) if type_.base is BaseType.INTEGER else SqlDecimal(19, 0)
 
 
 def argument_text(argument: Settled) -> str:
