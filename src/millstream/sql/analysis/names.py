@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 
 from millstream.sql.schema.columns import Schema
@@ -10,10 +9,6 @@ from millstream.sql.tree.expressions import Dereference, Expression
 
 _GENERATED = "KSQL_COL"
 _SYNTHETIC_KEY = "ROWKEY"
-_AGGREGATE = "KSQL_AGG_VARIABLE_"
-
-#: `NAME_12` is the twelfth NAME; a name without a number is the zeroth.
-_NUMBERED = re.compile(r"(.*?)(?:_(\d+))?", re.DOTALL)
 
 
 def joined_name(source: str, column: str) -> str:
@@ -23,11 +18,7 @@ def joined_name(source: str, column: str) -> str:
 
 def aggregate_name(index: int) -> str:
     """The column that holds the result of an aggregate."""
-    return f"{_AGGREGATE}{index}"
-
-
-def is_aggregate_name(name: str) -> bool:
-    return name.startswith(_AGGREGATE)
+    return f"KSQL_AGG_VARIABLE_{index}"
 
 
 def exploded_name(index: int) -> str:
@@ -89,7 +80,8 @@ class Aliases:
 
 
 def _split(name: str) -> tuple[str, int]:
-    match = _NUMBERED.fullmatch(name)
-    assert match is not None
-    prefix, number = match.groups()
-    return prefix, int(number) if number else 0
+    """`NAME_12` is the twelfth NAME; a name without a number is the zeroth."""
+    prefix, underscore, number = name.rpartition("_")
+    if underscore and number.isascii() and number.isdigit():
+        return prefix, int(number)
+    return name, 0

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from millstream.sql.catalogue import Source
+from millstream.sql.errors import Location
 from millstream.sql.plan.steps import QueryPlan
 from millstream.sql.schema.columns import Schema
 from millstream.sql.schema.formats import TimestampColumn
@@ -32,6 +33,7 @@ class SinkRequest:
         or_replace: CREATE OR REPLACE.
         if_not_exists: CREATE .. IF NOT EXISTS.
         sql: the statement, for the catalogue.
+        at: where the statement begins, for messages.
     """
 
     name: str
@@ -46,6 +48,7 @@ class SinkRequest:
     or_replace: bool = False
     if_not_exists: bool = False
     sql: str = ""
+    at: Location | None = None
 
 
 @dataclass(frozen=True)

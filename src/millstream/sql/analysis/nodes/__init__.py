@@ -1,0 +1,1 @@
+"""The logical plan: one node for each thing a query does, from the sources up."""

@@ -1,0 +1,51 @@
+"""PARTITION BY."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from millstream.sql.analysis.environment import Environment
+from millstream.sql.analysis.nodes.base import Node, in_star_order
+from millstream.sql.analysis.projection import Projection
+from millstream.sql.analysis.rekeying import Rekeying, is_null_key, rekeyed_schema
+from millstream.sql.analysis.relations import Relation
+from millstream.sql.analysis.wording import keys_missing
+from millstream.sql.tree.expressions import ColumnReference, Expression
+
+
+class RepartitionNode(Node):
+    """Records get the key that the user asks for."""
+
+    def __init__(
+        self, source: Node, written: Sequence[Expression], expressions: Sequence[Expression], environment: Environment
+    ) -> None:
+        """Makes the node.
+
+        Args:
+            source: what gets the key.
+            written: the expressions as they were prepared, for messages.
+            expressions: the same in terms of the source's rows.
+            environment: for types.
+        """
+        self.schema = rekeyed_schema(source.schema, expressions, environment)
+        self.kind = source.kind
+        self.alias = source.alias
+        self.inputs = (source,)
+        self._written = tuple(written)
+        self._expressions = tuple(expressions)
+
+    def star(self, alias: str | None) -> list[str]:
+        return in_star_order(self.schema)
+
+    def resolve(self, index: int, expression: Expression) -> Expression:
+        if expression in self._expressions and self.schema.key:
+            return ColumnReference(self.schema.key[self._expressions.index(expression)].name)
+        return expression
+
+    def check_keys(self, sink: str, projection: Projection) -> None:
+        if not is_null_key(self._expressions) and not all(map(projection.contains, self._expressions)):
+            raise keys_missing(sink, "partitioning expression", self._written)
+
+    def build(self, environment: Environment) -> Relation:
+        rekeying = Rekeying(self._expressions, self.value_format)
+        return rekeying.apply(self.inputs[0].build(environment), ("PartitionBy",), environment)
