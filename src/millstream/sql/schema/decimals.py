@@ -82,5 +82,5 @@ def set_scale(value: Decimal, scale: int, rounding: str = ROUND_HALF_UP) -> Deci
     >>> set_scale(Decimal("-0.004"), 2)
     Decimal('0.00')
     """
-    scaled = _WIDE.quantize(value, unit(scale), rounding)
+    scaled = value.quantize(unit(scale), rounding, _WIDE)
     return scaled if scaled else scaled.copy_abs()
