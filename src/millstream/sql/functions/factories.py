@@ -29,12 +29,11 @@ from millstream.sql.functions.signature import (
     Bindings,
     Lambda,
     ParamType,
-    Primitive,
     Variable,
     apply,
     is_generic,
 )
-from millstream.sql.schema.types import BaseType, SqlType
+from millstream.sql.schema.types import SqlType
 
 
 @dataclass
@@ -179,10 +178,12 @@ def _returns(match: Match[Any], arguments: Sequence[Settled], provider: Returns 
 
 
 def _declared_returns(match: Match[Any], arguments: Sequence[Settled]) -> SqlType | None:
-    declared = match.variant.signature.returns
-    if isinstance(declared, Primitive) and declared.base is BaseType.DECIMAL:
+    bindings = _bindings(match, arguments)
+    try:
+        return apply(match.variant.signature.returns, bindings)
+    except SqlError:
+        # A DECIMAL, or an ARRAY of them: the factory knows which.
         return None
-    return apply(declared, _bindings(match, arguments))
 
 
 def _bindings(match: Match[Any], arguments: Sequence[Settled]) -> Bindings:

@@ -1,0 +1,1 @@
+"""Aggregates. None changes an aggregate it was given: stores and caches still hold it."""
