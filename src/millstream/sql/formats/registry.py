@@ -80,6 +80,7 @@ class InMemoryRegistry:
         self._ids: dict[tuple[str, str, tuple[Reference, ...]], int] = {}
         self._schemas: dict[int, RegisteredSchema] = {}
         self._subjects: dict[str, list[int]] = {}
+        self._referred: dict[str, list[RegisteredSchema]] = {}
 
     def __getstate__(self) -> dict[str, Any]:
         with self._lock:
@@ -101,8 +102,8 @@ class InMemoryRegistry:
         return self._schemas.get(schema_id)
 
     def version(self, subject: str, version: int) -> RegisteredSchema | None:
-        versions = self._subjects.get(subject, [])
-        return self._schemas[versions[version - 1]] if 0 < version <= len(versions) else None
+        found = [*map(self._schemas.__getitem__, self._subjects.get(subject, [])), *self._referred.get(subject, [])]
+        return found[version - 1] if 0 < version <= len(found) else None
 
     def register(self, subject: str, schema: RegisteredSchema, schema_id: int | None = None) -> int:
         """Add a schema to a subject, unless it has it, and say its number.
@@ -130,6 +131,11 @@ class InMemoryRegistry:
             if found not in versions:
                 versions.append(found)
             return found
+
+    def add_version(self, subject: str, schema: RegisteredSchema) -> None:
+        """Keep a schema that others refer to, without a number that counts."""
+        with self._lock:
+            self._referred.setdefault(subject, []).append(schema)
 
     def delete(self, subject: str) -> None:
         """Forget a subject; its schemas can still be found by their numbers."""

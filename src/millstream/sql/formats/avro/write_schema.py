@@ -45,6 +45,7 @@ def avro_schema(columns: Sequence[Column], *, unwrapped: bool, name: str = DEFAU
     Raises:
         SqlError: a name that Avro does not know.
 
+    >>> from millstream.sql.schema.types import STRING
     >>> avro_schema([Column("A", STRING)], unwrapped=True)
     'string'
     """
