@@ -34,9 +34,9 @@ def plan_query(
     sink: SinkRequest | None,
     catalogue: Catalogue,
     functions: Registry,
-    settings: Settings,
+    config: Settings,
     query_id: str,
-    partition_count: PartitionCount = lambda topic: 1,
+    partitions: PartitionCount = lambda topic: 1,
 ) -> PlannedQuery:
     """Plans a query.
 
@@ -45,23 +45,23 @@ def plan_query(
         sink: where a persistent query writes; None for a pull or a push query.
         catalogue: the sources there are.
         functions: the functions there are.
-        settings: the settings in force.
+        config: the settings in force.
         query_id: a name for the query.
-        partition_count: tells how many partitions a topic has. What is joined must have as many.
+        partitions: tells how many partitions a topic has. What is joined must have as many.
 
     Raises:
         SqlError: the query cannot be answered; ksqlDB's words for why.
     """
     target = None if sink is None else check_target(sink, catalogue)
-    environment = Environment(functions, settings, partition_count)
-    prepared = prepare_query(query, catalogue, settings)
+    environment = Environment(functions, config, partitions)
+    prepared = prepare_query(query, catalogue, config)
     analysis = analyse(prepared, catalogue, functions, persistent=sink is not None)
     if sink is None:
         return _plan_transient(analysis, environment, query_id)
     check_persistent(analysis)
     node = _build_nodes(analysis, environment, None if target is None else target.schema)
     check_timestamp_column(node.schema, sink.timestamp)
-    resolved = resolve_sink(sink, target, analysis, node.schema, settings)
+    resolved = resolve_sink(sink, target, analysis, node.schema, config)
     node.check_own_keys(sink.name)
     _check_clashes(node.schema)
     relation = node.build(environment)
