@@ -36,9 +36,10 @@ class World:
     Args:
         case: whose topics and properties it has.
         runner: what runs its queries.
+        scripts: whether statements of the test tool are allowed.
     """
 
-    def __init__(self, case: Case, runner: QueryRunner) -> None:
+    def __init__(self, case: Case, runner: QueryRunner, *, scripts: bool = False) -> None:
         self.topics = InMemoryTopics(TopicDescription)
         self.registry = InMemoryRegistry()
         self._create_topics(case)
@@ -50,6 +51,7 @@ class World:
                 queries=Queries(runner),
                 settings=Settings({**_SETTINGS, **settings}),
                 registry=self.registry,
+                scripts=scripts,
                 read_script=lambda path: case.scripts[path],
             )
         )

@@ -29,10 +29,10 @@ def run_yatt(case: Case) -> None:
         NotExpected: it went otherwise than it should.
     """
     runner = LiveQueries()
-    world = World(case, runner)
+    world = World(case, runner, scripts=True)
     runner.connect(world.topics)
     execution = _Execution(world)
-    texts = [text for statement in case.statements for text in statements(statement)]
+    texts = [text for statement in case.statements for text in statements(statement, tests=True)]
     try:
         for number, text in enumerate(texts):
             try:
@@ -70,7 +70,9 @@ class _Execution:
         if not text.lstrip().upper().startswith("ASSERT"):
             return None
         context = self._world.engine.context
-        statement: Statement = parse_one(text, types=context.catalogue.types, variables=context.variables).statement
+        statement: Statement = parse_one(
+            text, types=context.catalogue.types, variables=context.variables, tests=True
+        ).statement
         return statement
 
     def _check_record(self, assertion: AssertValues | AssertTombstone) -> None:

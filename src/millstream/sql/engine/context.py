@@ -28,6 +28,7 @@ class Context:
         variables: what DEFINE and UNDEFINE change.
         registry: None when no schema registry is configured.
         now: the time of records that are inserted without one, in milliseconds.
+        scripts: whether RUN SCRIPT, and the assertions of ksqlDB's test tool, are statements.
         read_script: the text of a script that RUN SCRIPT names.
     """
 
@@ -40,6 +41,7 @@ class Context:
     variables: dict[str, str] = field(default_factory=dict)
     log: ProcessingLog = field(default_factory=PythonLog)
     now: Callable[[], int] = _now
+    scripts: bool = False
     read_script: Callable[[str], str] | None = None
 
     def application_id(self, query_id: str) -> str:

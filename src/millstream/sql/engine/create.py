@@ -4,22 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from millstream.sql.analysis.timestamps import check_timestamp_column
 from millstream.sql.catalogue import Source
 from millstream.sql.engine.context import Context
 from millstream.sql.engine.entities import CommandId, CommandStatus, CurrentStatus, Entity, WarningEntity
 from millstream.sql.engine.inference import infer_elements, register_schemas
 from millstream.sql.engine.properties import WithClause
-from millstream.sql.engine.timestamps import check_timestamp_column
 from millstream.sql.engine.topics import TopicDescription
 from millstream.sql.engine.upgrade import check_source_upgrade
 from millstream.sql.errors import ParseError, SqlError, StatementError
 from millstream.sql.formats import check, key_features, value_features
 from millstream.sql.schema.columns import SYSTEM_COLUMNS, Column, Namespace, Schema
 from millstream.sql.schema.formats import Encoding, Formats, TimestampColumn
-from millstream.sql.schema.types import BYTES, STRING, Field, SqlArray, SqlStruct, SqlType, quote
+from millstream.sql.schema.types import quote
 from millstream.sql.tree.statements import Constraint, CreateSource, Element, SourceKind
-
-_HEADERS_TYPE = SqlArray(SqlStruct((Field("KEY", STRING), Field("VALUE", BYTES))))
 
 
 def create_source(context: Context, statement: CreateSource, text: str) -> Entity:
@@ -66,11 +64,11 @@ def make_source(context: Context, statement: CreateSource, clause: WithClause, t
     _check_replacement(context, statement)
     if statement.kind is SourceKind.TABLE and not schema.key:
         raise SqlError(_no_primary_key(statement, clause))
-    check_timestamp_column(timestamp, schema)
+    check_timestamp_column(schema, timestamp)
     formats = _formats(context, statement, clause, schema)
     if clause.window is not None and not schema.key:
         raise SqlError("Windowed sources require a key column.")
-    register_schemas(context, topic, schema, formats, replace=False)
+    register_schemas(context, topic, schema, formats, clause, replace=False)
     return Source(
         statement.kind,
         statement.name,
@@ -88,7 +86,7 @@ def schema_of(elements: Iterable[Element]) -> Schema:
     """The schema of columns as CREATE names them.
 
     Raises:
-        SqlError: there are none, or a header column is not what it must be.
+        SqlError: there are none, or two that cannot be together.
     """
     columns = tuple(_column(element) for element in elements)
     if not columns:
@@ -107,18 +105,9 @@ def _count(columns: Iterable[Column], name: str) -> int:
 def _column(element: Element) -> Column:
     if element.constraint in (Constraint.KEY, Constraint.PRIMARY_KEY):
         return Column(element.name, element.type, Namespace.KEY)
-    if element.constraint is Constraint.HEADERS:
-        _check_header_type("HEADERS", element.type, _HEADERS_TYPE)
-        return Column(element.name, element.type, Namespace.HEADERS)
-    if element.constraint is Constraint.HEADER:
-        _check_header_type(f"HEADER('{element.header}')", element.type, BYTES)
+    if element.constraint in (Constraint.HEADER, Constraint.HEADERS):
         return Column(element.name, element.type, Namespace.HEADERS, element.header)
     return Column(element.name, element.type)
-
-
-def _check_header_type(what: str, kind: SqlType, expected: SqlType) -> None:
-    if kind != expected:
-        raise SqlError(f"Invalid type for {what} column: expected {expected}, got {kind}")
 
 
 def _check_headers(columns: Iterable[Column]) -> None:
@@ -154,11 +143,9 @@ def _with_default_formats(context: Context, clause: WithClause, text: str) -> Wi
 
 
 def _ensure_topic(context: Context, kind: SourceKind, name: str, clause: WithClause) -> None:
-    existing = context.topics.describe(name)
-    partitions, replicas = clause.number("PARTITIONS"), clause.number("REPLICAS")
-    if existing is not None:
-        _check_topic(existing, partitions, replicas)
+    if context.topics.describe(name) is not None:
         return
+    partitions, replicas = clause.number("PARTITIONS"), clause.number("REPLICAS")
     if partitions is None:
         raise SqlError(
             f"Topic '{name}' does not exist. If you want to create a new topic for the stream/table please re-run the "
@@ -171,18 +158,6 @@ def _ensure_topic(context: Context, kind: SourceKind, name: str, clause: WithCla
     if retention is not None:
         config["retention.ms"] = str(retention)
     context.topics.create(TopicDescription(name, partitions, replicas or -1, config))
-
-
-def _check_topic(topic: TopicDescription, partitions: int | None, replicas: int | None) -> None:
-    wrong = (partitions is not None and partitions != topic.partitions) or (
-        replicas is not None and replicas not in (-1, topic.replicas)
-    )
-    if wrong:
-        raise SqlError(
-            f"A Kafka topic with the name '{topic.name}' already exists, with different partition/replica "
-            f"configuration than required. KSQL expects {partitions or topic.partitions} partitions (topic has "
-            f"{topic.partitions}), and {replicas or topic.replicas} replication factor (topic has {topic.replicas})."
-        )
 
 
 def _check_replacement(context: Context, statement: CreateSource) -> None:

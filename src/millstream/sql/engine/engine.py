@@ -62,7 +62,7 @@ class Engine:
         Raises:
             StatementError: a statement cannot be executed.
         """
-        return [entity for text in statements(sql) for entity in self.execute_one(text)]
+        return [entity for text in statements(sql, tests=self.context.scripts) for entity in self.execute_one(text)]
 
     def execute_one(self, text: str) -> list[Entity]:
         """Execute a single statement.

@@ -9,10 +9,19 @@ from millstream.sql.catalogue import Source
 from millstream.sql.engine.context import Context
 from millstream.sql.engine.properties import WithClause
 from millstream.sql.errors import SqlError
-from millstream.sql.formats import format_of
+from millstream.sql.formats import (
+    Inferred,
+    SchemaRegistry,
+    check_schema_kind,
+    format_of,
+    infer_columns,
+    key_features,
+    register_schema,
+    subject,
+)
 from millstream.sql.schema.columns import Column, Schema
-from millstream.sql.schema.formats import FormatInfo, Formats
-from millstream.sql.tree.statements import Constraint, CreateSource, Element
+from millstream.sql.schema.formats import Encoding, Feature, FormatInfo, Formats
+from millstream.sql.tree.statements import Constraint, CreateSource, Element, SourceKind
 
 _KEYS = (Constraint.KEY, Constraint.PRIMARY_KEY)
 _HEADERS = (Constraint.HEADER, Constraint.HEADERS)
@@ -33,6 +42,13 @@ class _Part:
             return element.constraint in _KEYS
         return element.constraint not in _KEYS and element.constraint not in _HEADERS
 
+    def schema_id(self, clause: WithClause) -> int | None:
+        return clause.number(f"{self.name}_SCHEMA_ID")
+
+    def full_name(self, clause: WithClause) -> str | None:
+        name = clause.text(f"{self.name}_SCHEMA_FULL_NAME")
+        return name.strip() or None if name is not None else None
+
 
 _KEY, _VALUE = _Part(True), _Part(False)
 
@@ -46,39 +62,166 @@ def infer_elements(
     values = _infer(context, statement, clause, _VALUE, elements)
     if keys is None and values is None:
         return elements, clause
-    raise SqlError("not yet: inference")
+    found = [element for element in elements if _KEY.owns(element)]
+    if keys is not None:
+        constraint = Constraint.KEY if statement.kind is SourceKind.STREAM else Constraint.PRIMARY_KEY
+        found = [Element(column.name, column.type, constraint) for column in keys.columns]
+    if values is None:
+        found += [element for element in elements if _VALUE.owns(element)]
+    else:
+        found += [Element(column.name, column.type) for column in values.columns]
+    found += [element for element in elements if element.constraint in _HEADERS]
+    for part, inferred in ((_KEY, keys), (_VALUE, values)):
+        _check_single_definition(part, inferred, clause)
+    return tuple(found), clause.with_schema_names(
+        _KEY.full_name(clause) or _name_by_id(_KEY, keys, clause),
+        _VALUE.full_name(clause) or _name_by_id(_VALUE, values, clause),
+    )
 
 
 def _infer(
     context: Context, statement: CreateSource, clause: WithClause, part: _Part, elements: Sequence[Element]
-) -> Sequence[Column] | None:
+) -> Inferred | None:
     info = clause.key_format_info(statement.name) if part.is_key else clause.value_format_info()
-    if info is None:
+    if info is None or not _should_infer(clause, part, info, has_elements=any(map(part.owns, elements))):
         return None
-    if not _should_infer(clause, part, info, has_elements=any(map(part.owns, elements))):
-        return None
-    return ()
+    if part.is_key:
+        # A single key column is always expected bare.
+        encoding = Encoding(info, key_features(info.name, single=True))
+    else:
+        wrap = clause.wrap_single_value
+        feature = {None: (), True: (Feature.WRAP_SINGLES,), False: (Feature.UNWRAP_SINGLES,)}[wrap]
+        encoding = Encoding(info, frozenset(feature))
+    return infer_columns(
+        encoding,
+        _registry(context, info, clause.topic or ""),
+        topic=clause.topic,
+        is_key=part.is_key,
+        schema_id=part.schema_id(clause),
+    )
+
+
+def _registry(context: Context, info: FormatInfo, topic: str) -> SchemaRegistry:
+    if context.registry is None:
+        raise SqlError(
+            f"Cannot create topic '{topic}' with format {info.name} without configuring 'ksql.schema.registry.url'"
+        )
+    return context.registry
 
 
 def _should_infer(clause: WithClause, part: _Part, info: FormatInfo, *, has_elements: bool) -> bool:
     """Whether columns come from the registry: a schema id was given, or no columns and the format has schemas."""
     format = format_of(info.name)
-    if clause.number(f"{part.name}_SCHEMA_ID") is not None:
-        if not format.infers_schemas:
-            raise SqlError(
-                f"{part.name}_FORMAT should support schema inference when {part.name}_SCHEMA_ID is provided. "
-                f"Current format is {format.name}."
-            )
+    if part.schema_id(clause) is not None:
+        _check_can_infer(part, info)
         if has_elements:
             raise SqlError(f"Table elements and {part.name}_SCHEMA_ID cannot both exist for create statement.")
         return True
     return not has_elements and format.infers_schemas
 
 
-def check_declared_schemas(context: Context, sink: Source, clause: WithClause) -> WithClause:
-    """See that the results fit the schemas whose ids WITH gives."""
-    return clause
+def _check_can_infer(part: _Part, info: FormatInfo) -> None:
+    if not format_of(info.name).infers_schemas:
+        raise SqlError(
+            f"{part.name}_FORMAT should support schema inference when {part.name}_SCHEMA_ID is provided. "
+            f"Current format is {info.name}."
+        )
 
 
-def register_schemas(context: Context, topic: str, schema: Schema, formats: Formats, *, replace: bool) -> None:
-    """Tell the registry the schemas of a topic."""
+def _check_single_definition(part: _Part, inferred: Inferred | None, clause: WithClause) -> None:
+    if inferred is None or part.full_name(clause) is not None or len(inferred.names) <= 1:
+        return
+    listed = "\n".join(f"- {name}" for name in inferred.names)
+    raise SqlError(
+        f"{part.name.capitalize()} schema has multiple schema definitions. \n\n{listed}\n\n"
+        f"Please specify a schema full name in the WITH clause using {part.name}_SCHEMA_FULL_NAME"
+    )
+
+
+def _name_by_id(part: _Part, inferred: Inferred | None, clause: WithClause) -> str | None:
+    """The name of a schema that was taken by its number."""
+    if inferred is None or part.schema_id(clause) is None or not inferred.names:
+        return None
+    return inferred.names[0]
+
+
+def check_declared_schemas(context: Context, sink: Source, clause: WithClause) -> WithClause | None:
+    """See that the results of a query fit the schemas whose numbers WITH gives.
+
+    Returns:
+        The clause with the names of these schemas; None when it gives no numbers.
+    """
+    names: list[str | None] = []
+    for part, encoding, columns in (
+        (_KEY, sink.formats.key, sink.schema.key),
+        (_VALUE, sink.formats.value, sink.schema.value),
+    ):
+        schema_id = part.schema_id(clause)
+        if schema_id is None:
+            names.append(None)
+            continue
+        _check_can_infer(part, encoding.format)
+        if part.is_key:
+            encoding = Encoding(encoding.format, key_features(encoding.format.name, single=True))
+        registry = _registry(context, encoding.format, sink.topic)
+        inferred = infer_columns(encoding, registry, topic=clause.topic, is_key=part.is_key, schema_id=schema_id)
+        _check_columns(part, columns, inferred.columns)
+        names.append(_name_by_id(part, inferred, clause))
+    if _KEY.schema_id(clause) is None and _VALUE.schema_id(clause) is None:
+        return None
+    return clause.with_schema_names(*names)
+
+
+def _check_columns(part: _Part, columns: Sequence[Column], inferred: Sequence[Column]) -> None:
+    changed = [
+        column
+        for index, column in enumerate(columns)
+        if index >= len(inferred) or (inferred[index].name, inferred[index].type) != (column.name, column.type)
+    ]
+    if changed:
+        shown, schema = (f"[{', '.join(map(str, listed))}]" for listed in (changed, inferred))
+        raise SqlError(
+            f"The following {part.name.lower()} columns are changed, missing or reordered: {shown}. "
+            f"Schema from schema registry is {schema}"
+        )
+
+
+def register_schemas(
+    context: Context, topic: str, schema: Schema, formats: Formats, clause: WithClause, *, replace: bool
+) -> None:
+    """Tell the registry the schemas of a topic.
+
+    Args:
+        context: has the registry.
+        topic: whose schemas they are.
+        schema: of the source.
+        formats: of the source.
+        clause: may give the numbers of schemas that are registered as they are.
+        replace: also where the topic has a schema already.
+    """
+    parts = ((_KEY, formats.key, schema.key), (_VALUE, formats.value, schema.value))
+    for part, encoding, columns in parts:
+        if part.schema_id(clause) is None:
+            register_schema(encoding, columns, context.registry, topic=topic, is_key=part.is_key, if_exists=replace)
+    for part, encoding, _ in parts:
+        schema_id = part.schema_id(clause)
+        if schema_id is not None:
+            _register_as_is(context, topic, part, encoding, schema_id)
+
+
+def _register_as_is(context: Context, topic: str, part: _Part, encoding: Encoding, schema_id: int) -> None:
+    registry = _registry(context, encoding.format, topic)
+    raw = registry.by_id(schema_id)
+    if raw is None:
+        return
+    check_schema_kind(encoding.format, raw, is_key=part.is_key)
+    name = subject(topic, is_key=part.is_key)
+    try:
+        registered = registry.register(name, raw)
+    except SqlError as error:
+        raise SqlError(f"Could not register schema for topic: {error.primary}") from error
+    if registered != schema_id:
+        raise SqlError(
+            f"Schema id registered is {registered} which is different from provided {part.name}_SCHEMA_ID "
+            f"{schema_id}.\nTopic: {topic}\nSubject: {name}\nSchema: {raw.text}"
+        )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from millstream.sql.analysis import PlannedQuery, SinkRequest, plan_query
+from millstream.sql.analysis import PlannedQuery, SinkRequest, plan_query, prepare_query
 from millstream.sql.catalogue import Source
 from millstream.sql.engine.context import Context
 from millstream.sql.engine.entities import CommandId, CommandStatus, CurrentStatus, Entity, WarningEntity
@@ -11,10 +11,11 @@ from millstream.sql.engine.properties import WithClause
 from millstream.sql.engine.queries import PersistentQuery, QueryKind
 from millstream.sql.engine.topics import TopicDescription
 from millstream.sql.engine.upgrade import check_query_upgrade, check_source_upgrade
-from millstream.sql.errors import ParseError, SqlError
+from millstream.sql.errors import ParseError, SqlError, StatementError
 from millstream.sql.physical import build_topology
 from millstream.sql.schema.formats import TimestampColumn
 from millstream.sql.schema.types import quote
+from millstream.sql.tree.expressions import NullLiteral
 from millstream.sql.tree.queries import Query
 from millstream.sql.tree.statements import CreateAsSelect, InsertInto, SourceKind
 
@@ -28,7 +29,7 @@ def create_as_select(context: Context, statement: CreateAsSelect, text: str) -> 
         statement.name,
         replaceable=statement.if_not_exists or bool(context.settings.get("ksql.create.or.replace.enabled", True)),
     )
-    planned = _planned(context, statement.query, _sink_request(statement, clause, text), query_id)
+    planned = _planned(context, statement.query, _sink_request(context, statement, clause, text), query_id)
     sink = planned.sink
     if sink is None:
         raise SqlError(f"the query has no result for {quote(statement.name)}")
@@ -38,9 +39,12 @@ def create_as_select(context: Context, statement: CreateAsSelect, text: str) -> 
         raise SqlError(_exists(sink, existing))
     if existing is not None and existing.read_only:
         raise SqlError(f"Cannot insert into read-only {existing.kind.value.lower()}: {existing.name}")
-    clause = check_declared_schemas(context, sink, clause)
+    named = check_declared_schemas(context, sink, clause)
+    if named is not None:
+        planned = _planned(context, statement.query, _sink_request(context, statement, named, text), query_id)
+        sink = planned.sink or sink
     _create_topic(context, statement, sink, clause)
-    register_schemas(context, sink.topic, sink.schema, sink.formats, replace=True)
+    register_schemas(context, sink.topic, sink.schema, sink.formats, clause, replace=True)
     query = _query(context, QueryKind.CREATE_AS, planned, query_id, text, sink.topic)
     if existing is not None:
         check_source_upgrade(existing, sink)
@@ -62,7 +66,9 @@ def insert_into(context: Context, statement: InsertInto, text: str) -> Entity:
         raise ParseError(f"Failed to prepare statement: {error.primary}", statement=text) from error
     target = context.catalogue.get(statement.target)
     query_id = context.queries.insert_id(wanted)
-    planned = _planned(context, statement.query, SinkRequest(statement.target, None, sql=text), query_id)
+    planned = _planned(
+        context, statement.query, SinkRequest(statement.target, None, sql=text, at=statement.at), query_id
+    )
     if target is None:
         raise SqlError(f"Sink does not exist for the INSERT INTO statement: {quote(statement.target)}")
     if target.read_only:
@@ -77,9 +83,12 @@ def insert_into(context: Context, statement: InsertInto, text: str) -> Entity:
 def plan_for_explain(context: Context, statement: CreateAsSelect | InsertInto, text: str) -> PersistentQuery:
     """The query that a statement would start."""
     if isinstance(statement, InsertInto):
-        request, query_id = SinkRequest(statement.target, None, sql=text), context.queries.insert_id(None)
+        request, query_id = (
+            SinkRequest(statement.target, None, sql=text, at=statement.at),
+            context.queries.insert_id(None),
+        )
     else:
-        request = _sink_request(statement, _clause(statement, text), text)
+        request = _sink_request(context, statement, _clause(statement, text), text)
         query_id = context.queries.create_as_id(statement.kind, statement.name, replaceable=True)
     planned = _planned(context, statement.query, request, query_id)
     topic = planned.sink.topic if planned.sink is not None else None
@@ -93,27 +102,44 @@ def _clause(statement: CreateAsSelect, text: str) -> WithClause:
         raise ParseError(f"Failed to prepare statement: {error.primary}", statement=text) from error
 
 
-def _sink_request(statement: CreateAsSelect, clause: WithClause, text: str) -> SinkRequest:
+def _insert_request(statement: InsertInto, text: str) -> SinkRequest:
+    return SinkRequest(statement.target, None, sql=text, at=statement.at)
+
+
+def _sink_request(context: Context, statement: CreateAsSelect, clause: WithClause, text: str) -> SinkRequest:
     column = clause.timestamp_column
+    first = context.catalogue.get(statement.query.source.name)
+    key_format, value_format = clause.key_format, clause.value_format
+    if first is not None:
+        no_key = any(isinstance(expression, NullLiteral) for expression in statement.query.partition_by)
+        key_format = key_format or ("NONE" if no_key else first.formats.key.format.name)
+        value_format = value_format or first.formats.value.format.name
     return SinkRequest(
         statement.name,
         statement.kind,
         clause.topic,
         clause.key_format,
         clause.value_format,
-        dict(clause.key_properties(statement.name, clause.key_format or "")),
-        dict(clause.value_properties(clause.value_format or "")),
+        dict(clause.key_properties(statement.name, key_format or "")),
+        dict(clause.value_properties(value_format or "")),
         clause.wrap_single_value,
         None if column is None else TimestampColumn(column, clause.text("TIMESTAMP_FORMAT")),
         statement.or_replace,
         statement.if_not_exists,
         text,
+        statement.at,
     )
 
 
 def _planned(context: Context, query: Query, sink: SinkRequest | None, query_id: str) -> PlannedQuery:
+    try:
+        prepared = prepare_query(query, context.catalogue, context.settings)
+    except StatementError:
+        raise
+    except SqlError as error:
+        raise SqlError(f"Exception while preparing statement: {error.primary}") from error
     return plan_query(
-        query,
+        prepared,
         sink=sink,
         catalogue=context.catalogue,
         functions=context.functions,

@@ -227,7 +227,7 @@ class WithClause:
                 raise SqlError(
                     f"Property {part}_PROTOBUF_NULLABLE_REPRESENTATION can only be enabled with protobuf format"
                 )
-            found["nullableRepresentation"] = nullable.upper()
+            found["nullableRepresentation"] = nullable.lower()
         schema_id = self.number(f"{part}_SCHEMA_ID")
         if schema_id is not None:
             found["schemaId"] = str(schema_id)
