@@ -5,11 +5,11 @@ from __future__ import annotations
 import hashlib
 import operator
 from collections.abc import Callable, Mapping, Sequence
+from itertools import zip_longest
 from typing import Any
 
 from millstream.sql.errors import SqlError, StatementError
 from millstream.sql.expressions.calls import table_call
-from millstream.sql.expressions.casts import cast_function
 from millstream.sql.expressions.code import Code, Names, indented
 from millstream.sql.expressions.failures import Failures
 from millstream.sql.expressions.generator import Generator
@@ -19,7 +19,7 @@ from millstream.sql.functions.registry import Registry
 from millstream.sql.processing_log import ProcessingLog, PythonLog, record_error
 from millstream.sql.schema.columns import Schema
 from millstream.sql.schema.types import BaseType
-from millstream.sql.tree.expressions import ColumnReference, Expression, FunctionCall
+from millstream.sql.tree.expressions import Cast, ColumnReference, Expression, FunctionCall
 from millstream.sql.tree.format import format_expression
 
 Row = tuple[Any, ...]
@@ -134,14 +134,14 @@ def compile_table_call(
     """A function for a call of a table function: from the row to the list of what it gives."""
     scope = Scope.of(schema, functions, config)
     resolved = table_call(call, scope, infer)
-    arguments = compile_row(
-        call.arguments, schema, functions, log=log, config=config, logger=logger, what="table function parameter"
-    )
-    casts = [
-        None if parameter is None or (kind := infer(argument, scope)) is None else cast_function(kind, parameter)
-        for argument, parameter in zip(call.arguments, resolved.parameters, strict=False)
+    widened = [
+        argument if parameter is None or infer(argument, scope) in (None, parameter) else Cast(argument, parameter)
+        for argument, parameter in zip_longest(call.arguments, resolved.parameters[: len(call.arguments)])
     ]
-    return _TableCall(resolved.function, arguments, tuple(casts), format_expression(call), log or PythonLog(), logger)
+    arguments = compile_row(
+        widened, schema, functions, log=log, config=config, logger=logger, what="table function parameter"
+    )
+    return _TableCall(resolved.function, arguments, format_expression(call), log or PythonLog(), logger)
 
 
 class _TableCall:
@@ -149,14 +149,12 @@ class _TableCall:
         self,
         function: Callable[..., list[Any] | None],
         arguments: Callable[[Row], Row],
-        casts: tuple[Callable[[Any], Any] | None, ...],
         text: str,
         log: ProcessingLog,
         logger: str,
     ) -> None:
         self._function = function
         self._arguments = arguments
-        self._casts = casts if any(cast is not None for cast in casts) else ()
         self._text = text
         self._log = log
         self._logger = logger
@@ -164,10 +162,6 @@ class _TableCall:
     def __call__(self, row: Row) -> list[Any]:
         arguments = self._arguments(row)
         try:
-            if self._casts:
-                arguments = tuple(
-                    value if cast is None else cast(value) for cast, value in zip(self._casts, arguments, strict=True)
-                )
             result = self._function(*arguments)
         except Exception as error:
             self._log.error(self._logger, record_error(f"Table function {self._text} threw an exception", error))

@@ -17,7 +17,7 @@ from typing import Any
 
 from millstream.sql.errors import SqlError
 from millstream.sql.expressions import runtime
-from millstream.sql.expressions.arithmetic import ARITHMETIC, arithmetic, cut
+from millstream.sql.expressions.arithmetic import ARITHMETIC, arithmetic
 from millstream.sql.expressions.calls import resolve_call
 from millstream.sql.expressions.casts import PRESERVE_NULLS, cast_function
 from millstream.sql.expressions.code import UNKNOWN, Body, Code, Names, indented
@@ -160,7 +160,7 @@ class Generator:
             return code
         try:
             value = eval(code.text, dict(self.names.globals))  # noqa: S307 - this module wrote the text
-            return self.constant(value, code.kind)
+            return self.constant(value, code.kind).but(wraps=code.wraps)
         except Exception:
             return code
 
@@ -236,7 +236,7 @@ class Generator:
         )
 
     def _is_null(self, value: Expression, null: bool) -> Code:
-        code = self.value(value)
+        code = self.value(value, quiet=True)
         if code.is_constant:
             return self.constant((code.value is None) is null, BOOLEAN)
         return Code(f"({code.text} is {'' if null else 'not '}None)", BOOLEAN, nullable=False, raises=code.raises)
@@ -353,15 +353,14 @@ class Generator:
         return Code(text, resolved.returns, raises=True)
 
     def _argument(self, argument: Expression, parameter: SqlType | None) -> Code:
-        def write() -> Code:
-            code = cut(self, self.value(argument))
-            return code if parameter is None or code.kind is None else self.cast(code, parameter)
-
+        kind = infer(argument, self.scope)
+        if parameter is not None and kind is not None and kind != parameter:
+            return self.value(Cast(argument, parameter))
         if isinstance(argument, FunctionCall):
-            return self.guarded(write, argument.name)
+            return self.guarded(lambda: self.value(argument), argument.name)
         if isinstance(argument, Dereference):
-            return self.guarded(write, argument.field)
-        return write()
+            return self.guarded(lambda: self.value(argument), argument.field)
+        return self.value(argument)
 
     def _lambda(self, function: LambdaFunction, kind: LambdaType) -> str:
         outer_body, outer_parameters, outer_scope = self.body, self._parameters, self.scope
