@@ -114,10 +114,10 @@ def _whole(generator: Generator, operator: ArithmeticOperator, left: Code, right
         text = f"({left.text} // {right.text})"
     else:
         text = f"{generator.function(numbers.divide_whole)}({left.text}, {right.text})"
-    reach = max(map(abs, left.range()))
-    if right.range()[0] > 0:
-        return Code(text, kind, raises=zero, bounds=left.range())
-    return _bounded(Code(text, kind, raises=zero), (-reach, reach), False)
+    if right.range()[0] <= -1 <= right.range()[1]:  # only by -1 can the least number become too large
+        reach = max(map(abs, left.range()))
+        return _bounded(Code(text, kind, raises=zero), (-reach, reach), False)
+    return Code(text, kind, raises=zero)
 
 
 def _ring_bounds(operator: ArithmeticOperator, left: tuple[int, int], right: tuple[int, int]) -> tuple[int, int]:
