@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 from collections.abc import Iterable
 from dataclasses import replace
+from functools import cache
 from typing import Any
 
 from millstream.sql.errors import SqlError
@@ -175,20 +176,9 @@ def default_registry() -> Registry:
     return _built_in().copy()
 
 
-_loaded: list[Registry] = []
-
-
+@cache
 def _built_in() -> Registry:
-    if not _loaded:
-        registry = Registry()
-        for module in MODULES:
-            name = f"millstream.sql.functions.{module}"
-            try:
-                found = importlib.import_module(name)
-            except ModuleNotFoundError as error:
-                if error.name is None or not name.startswith(error.name):
-                    raise
-                continue
-            registry.add(found.FUNCTIONS)
-        _loaded.append(registry)
-    return _loaded[0]
+    registry = Registry()
+    for module in MODULES:
+        registry.add(importlib.import_module(f"millstream.sql.functions.{module}").FUNCTIONS)
+    return registry
