@@ -13,7 +13,7 @@ but itself.
 
 from millstream.sql.parser.api import (
     Parsed,
-    Script,
+    StatementText,
     parse,
     parse_expression,
     parse_one,
@@ -25,7 +25,7 @@ from millstream.sql.parser.api import (
 
 __all__ = [
     "Parsed",
-    "Script",
+    "StatementText",
     "parse",
     "parse_expression",
     "parse_one",

@@ -30,7 +30,7 @@ from millstream.sql.tree.statements import (
 _NO_TYPES: Mapping[str, SqlType] = {}
 
 
-class Script(str):
+class StatementText(str):
     """The text of one statement of a longer text: it knows where it was, so that messages can tell.
 
     It has been checked already: its syntax tree comes with it.
@@ -89,7 +89,7 @@ def parse(
     return result
 
 
-def statements(text: str, *, tests: bool = False) -> Iterator[Script]:
+def statements(text: str, *, tests: bool = False) -> Iterator[StatementText]:
     """The statements of a text, for `parse_one`. The whole text is checked before there is a first one.
 
     Args:
@@ -101,28 +101,28 @@ def statements(text: str, *, tests: bool = False) -> Iterator[Script]:
     """
     source = Source(text)
     start = TEST_STATEMENT if tests else STATEMENT
-    return iter([_script(parse_statement(source, found, start)) for found in split_tokens(text)])
+    return iter([_statement_text(parse_statement(source, found, start)) for found in split_tokens(text)])
 
 
 def parse_one(
     text: str,
-    *,
     types: Mapping[str, SqlType] = _NO_TYPES,
     variables: Mapping[str, str] | None = None,
+    *,
     tests: bool = False,
 ) -> Parsed:
     """One statement.
 
     Args:
-        text: the statement.
+        text: the statement; what comes from `statements` was parsed there, and keeps its place in the whole text.
         types: see `parse`.
         variables: see `parse`.
-        tests: see `parse`.
+        tests: see `parse`; what comes from `statements` needs it not again.
 
     Raises:
         ParseError: the text is no statement, is more than one, or the statement is wrong.
     """
-    if isinstance(text, Script):
+    if isinstance(text, StatementText):
         syntax = text.syntax
     else:
         found = list(statements(text, tests=tests))
@@ -130,7 +130,7 @@ def parse_one(
             raise ParseError(f"Expected exactly one KSQL statement; found {len(found)} instead", statement=text)
         syntax = found[0].syntax
     if variables is not None:
-        syntax = _substitute(syntax, variables, TEST_STATEMENT if tests else STATEMENT)
+        syntax = _substitute(syntax, variables)
     builder = StatementBuilder(syntax.source, types)
     try:
         statement: Statement = builder.build(syntax.tree)
@@ -198,20 +198,20 @@ def _build(method: str, text: str, start: str, types: Mapping[str, SqlType]) -> 
         raise _error(error, syntax) from None
 
 
-def _script(syntax: SyntaxTree) -> Script:
-    script = Script(syntax.text)
-    script.syntax = syntax
-    return script
+def _statement_text(syntax: SyntaxTree) -> StatementText:
+    text = StatementText(syntax.text)
+    text.syntax = syntax
+    return text
 
 
-def _substitute(syntax: SyntaxTree, variables: Mapping[str, str], start: str) -> SyntaxTree:
+def _substitute(syntax: SyntaxTree, variables: Mapping[str, str]) -> SyntaxTree:
     try:
         source = substitute(Source(syntax.text, syntax.origin), variables)
     except PrepareError as error:
         raise _error(error, syntax) from None
     if source.text == syntax.text:
         return syntax
-    return parse_statement(source, next(split_tokens(source.text)), start)
+    return parse_statement(source, next(split_tokens(source.text)), syntax.start)
 
 
 def _error(error: PrepareError, syntax: SyntaxTree) -> ParseError:

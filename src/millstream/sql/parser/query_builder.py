@@ -138,6 +138,12 @@ class QueryBuilder(ExpressionBuilder):
     def grouping(self, at: Location, *expressions: Any) -> tuple[Expression, ...]:
         return self._values(expressions)
 
+    def _clause(self, at: Location, content: Any) -> Any:
+        return content
+
+    window_clause = where_clause = group_by_clause = partition_by_clause = _clause
+    having_clause = emit_clause = limit_clause = _clause
+
     def emit(self, at: Location, token: Token) -> tree.Emit:
         return tree.Emit[token.type]
 

@@ -27,12 +27,14 @@ class SyntaxTree:
         source: the text that its places are counted in.
         text: the part of the text that it was made from.
         origin: where that begins.
+        start: the rule that it was parsed with.
         tree: the tree.
     """
 
     source: Source
     text: str
     origin: Location
+    start: str
     tree: Any
 
 
@@ -99,7 +101,7 @@ def parse_statement(source: Source, statement: list[Token], start: str) -> Synta
         ParseError: the statement does not follow the grammar.
     """
     text = source.text[statement[0].start_pos : statement[-1].end_pos]
-    return SyntaxTree(source, text, source.at(statement[0]), _parse(source, text, statement, start))
+    return SyntaxTree(source, text, source.at(statement[0]), start, _parse(source, text, statement, start))
 
 
 def parse_whole(source: Source, start: str) -> SyntaxTree:
@@ -108,7 +110,8 @@ def parse_whole(source: Source, start: str) -> SyntaxTree:
     Raises:
         ParseError: it does not follow the grammar.
     """
-    return SyntaxTree(source, source.text, source.origin, _parse(source, source.text, list(tokens(source.text)), start))
+    tree = _parse(source, source.text, list(tokens(source.text)), start)
+    return SyntaxTree(source, source.text, source.origin, start, tree)
 
 
 def _parse(source: Source, text: str, statement: list[Token], start: str) -> Any:

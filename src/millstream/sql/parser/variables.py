@@ -9,8 +9,8 @@ from millstream.sql.errors import Location
 from millstream.sql.parser.names import PrepareError, Source, place
 from millstream.sql.parser.syntax import tokens
 
-_REFERENCE = re.compile(r"(\$?)\$\{([A-Za-z_][A-Za-z0-9_@]*)\}")
-_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_@]*|`(?:[^`]|``)*`|\"(?:[^\"]|\"\")*\"")
+_REFERENCE = re.compile(r"\$\$\{|\$\{([A-Za-z_][A-Za-z0-9_@]*)\}")
+_NAME = re.compile(r"([`\"]?)[A-Za-z_][A-Za-z0-9_@]*\1")
 _NUMBER = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 
 
@@ -51,9 +51,9 @@ def substitute(source: Source, variables: Mapping[str, str]) -> Source:
 
 def _in_string(text: str, values: Mapping[str, str]) -> str:
     def replace(found: re.Match[str]) -> str:
-        escaped, name = found.groups()
-        if escaped:
-            return f"${{{name}}}"
+        name = found[1]
+        if name is None:
+            return "${"
         value = values.get(name.upper())
         return found[0] if value is None else value.replace("'", "''")
 
