@@ -75,7 +75,7 @@ def find(name: str, variants: Sequence[V], arguments: Sequence[Settled], *, wide
         SqlError: no variant takes the arguments, or several do and none is the best.
     """
     for casts in (False, True) if widen else (False,):
-        matches = [match for variant in variants for match in _matches(variant, arguments, casts)]
+        matches = [match for variant in variants if (match := _match(variant, arguments, casts)) is not None]
         if matches:
             ranked = sorted(matches, key=lambda match: _rank(match.variant.signature))
             if len(ranked) > 1 and _rank(ranked[-1].variant.signature) == _rank(ranked[-2].variant.signature):
@@ -84,13 +84,11 @@ def find(name: str, variants: Sequence[V], arguments: Sequence[Settled], *, wide
     raise _no_match(name, variants, arguments)
 
 
-def _matches(variant: V, arguments: Sequence[Settled], casts: bool) -> list[Match[V]]:
-    matches = [
-        Match(variant, types, spread)
-        for types, spread in _shapes(variant.signature, len(arguments))
-        if _accepts_all(types, arguments, casts)
-    ]
-    return matches
+def _match(variant: V, arguments: Sequence[Settled], casts: bool) -> Match[V] | None:
+    for types, spread in _shapes(variant.signature, len(arguments)):
+        if _accepts_all(types, arguments, casts):
+            return Match(variant, types, spread)
+    return None
 
 
 def _shapes(signature: Signature, count: int) -> list[tuple[tuple[ParamType, ...], int | None]]:
