@@ -84,6 +84,5 @@ def _move_state(old: TopologyTestDriver, new: TopologyTestDriver) -> None:
         before = old.stores.get(name)
         if before is None:
             continue
-        with before.all() as entries:
-            for key, value in entries:
-                store.put(key, value)
+        for key, value in before.all():
+            store.put(key, value)

@@ -3,37 +3,49 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Iterable
 
+from millstream.serdes.windowed import WindowedSerde
 from millstream.sql.catalogue import Catalogue, Source
 from millstream.sql.conformance.case import Json
 from millstream.sql.conformance.errors import NotExpected
-from millstream.sql.engine.topics import Topics
-from millstream.sql.formats.registry import SchemaRegistry
+from millstream.sql.conformance.world import World
+from millstream.sql.engine.create import schema_of
+from millstream.sql.engine.queries import PersistentQuery
+from millstream.sql.formats import RowSerde
 from millstream.sql.parser import parse_schema
-from millstream.sql.schema.columns import Column, Namespace, Schema
-from millstream.sql.schema.formats import Encoding, WindowInfo
-from millstream.sql.tree.statements import Constraint
+from millstream.sql.schema.formats import Encoding
+from millstream.topology.nodes import SinkNode
 
 
 def check_post_conditions(
-    post: Json, catalogue: Catalogue, topics: Topics, topic_names: Collection[str], registry: SchemaRegistry
+    world: World, post: Json, queries: Iterable[PersistentQuery], produced: Iterable[str]
 ) -> None:
     """Compare sources and topics.
+
+    Args:
+        world: where the case ran.
+        post: what is expected.
+        queries: those that ran.
+        produced: the topics they wrote to, internal ones included.
 
     Raises:
         NotExpected: one is not as expected.
     """
+    catalogue = world.engine.context.catalogue
     for expected in post.get("sources") or ():
         _check_source(expected, catalogue)
     wanted = post.get("topics") or {}
+    names = {*produced, *world.topics.names()}
     if wanted.get("blacklist"):
         forbidden = re.compile(wanted["blacklist"])
-        for name in topic_names:
+        for name in names:
             if forbidden.fullmatch(name):
                 raise NotExpected(f"there should be no topic {name}")
     for expected in wanted.get("topics") or ():
-        _check_topic(expected, catalogue, topics, registry)
+        if expected["name"] not in names:
+            raise NotExpected(f"there is no topic {expected['name']}")
+        _check_topic(expected, world, queries)
 
 
 def _check_source(expected: Json, catalogue: Catalogue) -> None:
@@ -42,7 +54,7 @@ def _check_source(expected: Json, catalogue: Catalogue) -> None:
         raise NotExpected(f"there is no source {expected['name']}")
     _same(source, "type", expected["type"].upper(), source.kind.value)
     if "schema" in expected:
-        _same(source, "schema", str(_schema(expected["schema"])), str(source.schema))
+        _same(source, "schema", str(schema_of(parse_schema(expected["schema"]))), str(source.schema))
     if "keyFormat" in expected:
         _check_key_format(source, expected["keyFormat"])
     if "valueFormat" in expected:
@@ -56,31 +68,52 @@ def _check_source(expected: Json, catalogue: Catalogue) -> None:
 
 
 def _check_key_format(source: Source, expected: Json) -> None:
-    window = source.window or WindowInfo(None)  # type: ignore[arg-type] # compares as no window
+    window = source.window
     _same(source, "key format", expected["format"], source.formats.key.format.name)
-    _same(source, "window type", expected.get("windowType"), window.type.value if source.window else None)
+    _same(source, "window type", expected.get("windowType"), None if window is None else window.type.value)
     if "windowSize" in expected:
-        _same(source, "window size", expected["windowSize"], window.size_ms)
+        _same(source, "window size", expected["windowSize"], None if window is None else window.size_ms)
 
 
-def _check_topic(expected: Json, catalogue: Catalogue, topics: Topics, registry: SchemaRegistry) -> None:
+def _check_topic(expected: Json, world: World, queries: Iterable[PersistentQuery]) -> None:
     name = expected["name"]
-    description = topics.describe(name)
-    sources = [source for source in catalogue if source.topic == name]
-    if description is None or not sources:
-        raise NotExpected(f"there is no topic {name}")
     if "partitions" in expected:
-        _same(name, "partitions", expected["partitions"], description.partitions)
-    for part, is_key in (("key", True), ("value", False)):
-        encoding = sources[0].formats.key if is_key else sources[0].formats.value
+        description = world.topics.describe(name)
+        _same(name, "partitions", expected["partitions"], description and description.partitions)
+    key, value = _encodings(name, world.engine.context.catalogue, queries)
+    for part, encoding in (("key", key), ("value", value)):
         wanted = expected.get(f"{part}Format")
-        if wanted:
+        if wanted and encoding is not None:
             _same(name, f"{part} format", wanted["format"], encoding.format.name)
             _same(name, f"{part} features", sorted(wanted.get("features") or ()), _features(encoding))
             _same(name, f"{part} properties", wanted.get("properties") or {}, dict(encoding.format.properties))
         if expected.get(f"{part}Schema") is not None:
-            latest = registry.latest(f"{name}-{part}")
+            latest = world.registry.latest(f"{name}-{part}")
             _same(name, f"{part} schema", expected[f"{part}Schema"], None if latest is None else latest.parsed)
+
+
+def _encodings(
+    name: str, catalogue: Catalogue, queries: Iterable[PersistentQuery]
+) -> tuple[Encoding | None, Encoding | None]:
+    """How keys and values of a topic are encoded; None for rows that queries keep in a form of their own."""
+    for source in catalogue:
+        if source.topic == name:
+            return source.formats.key, source.formats.value
+    for query in queries:
+        inner = name.removeprefix(f"{query.application_id}-")
+        for node in query.topology.nodes.values():
+            if isinstance(node, SinkNode) and node.topic == inner:
+                return _encoding(node.key), _encoding(node.value)
+        store = query.topology.stores.get(inner.removesuffix("-changelog"))
+        if store is not None:
+            return _encoding(store.key), _encoding(store.value)
+    raise NotExpected(f"nothing is known of the topic {name}")
+
+
+def _encoding(serde: object) -> Encoding | None:
+    if isinstance(serde, WindowedSerde):
+        serde = serde.inner
+    return serde.encoding if isinstance(serde, RowSerde) else None
 
 
 def _features(encoding: Encoding) -> list[str]:
@@ -91,13 +124,3 @@ def _same(of: Source | str, what: str, expected: object, actual: object) -> None
     if expected != actual:
         name = of if isinstance(of, str) else of.name
         raise NotExpected(f"{what} of {name}: expected {expected}, got {actual}")
-
-
-def _schema(text: str) -> Schema:
-    columns = []
-    for element in parse_schema(text):
-        keyed = element.constraint in (Constraint.KEY, Constraint.PRIMARY_KEY)
-        header = element.constraint in (Constraint.HEADER, Constraint.HEADERS)
-        namespace = Namespace.KEY if keyed else Namespace.HEADERS if header else Namespace.VALUE
-        columns.append(Column(element.name, element.type, namespace, element.header))
-    return Schema(tuple(columns))

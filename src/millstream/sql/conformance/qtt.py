@@ -46,9 +46,7 @@ def run_qtt(case: Case) -> None:
         case, lambda topic: world.topics.read(topic, from_beginning=True), lambda record: decode(world, record)
     )
     if case.post is not None:
-        catalogue = world.engine.context.catalogue
-        names = produced | set(world.topics.names())
-        check_post_conditions(case.post, catalogue, world.topics, names, world.registry)
+        check_post_conditions(world, case.post, runner.queries.values(), produced)
 
 
 def execute_statements(case: Case, world: World) -> bool:

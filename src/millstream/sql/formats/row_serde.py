@@ -50,6 +50,11 @@ class RowSerde(Serde[Row]):
         )
         self._target = target
 
+    @property
+    def encoding(self) -> Encoding:
+        """The format, with its features."""
+        return self._target.encoding
+
     def serialization_error(self, data: object, cause: BaseException) -> SerdeError:
         return self._failed(f"Error serializing message to topic: {self._target.topic}", cause)
 
