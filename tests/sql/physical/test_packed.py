@@ -48,7 +48,7 @@ CASES: list[tuple[SqlType, Any]] = [
 
 @pytest.mark.parametrize(("kind", "value"), CASES, ids=[str(kind) for kind, _ in CASES])
 def test_what_goes_in_comes_out(kind: SqlType, value: Any) -> None:
-    serde = PackedSerde([Column("A", kind), Column("B", STRING), Column("C", kind)])
+    serde = PackedSerde([Column("A", kind), Column("B", STRING), Column("C", kind)], "JSON")
     for row in [(value, "x", None), (None, None, value)]:
         found = serde.deserialize(serde.serialize(row))
         assert found == row

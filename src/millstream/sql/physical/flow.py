@@ -117,7 +117,7 @@ class Surroundings:
         Some formats change rows (DELIMITED has no empty text, PROTOBUF no NULL), and ksqlDB shows it.
         """
         if formats.value.format.name in _LOSSLESS:
-            return PackedSerde(tuple(columns))
+            return PackedSerde(tuple(columns), formats.value.format.name)
         return self.value_serde(formats.value, columns, name)
 
 

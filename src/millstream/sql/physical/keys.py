@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from millstream.dsl.options import Grouped, Materialized
@@ -10,7 +10,7 @@ from millstream.records import Windowed
 from millstream.sql.physical.flow import Flow, Surroundings, name_of
 from millstream.sql.plan.steps import StreamGroupBy, StreamSelectKey, TableGroupBy, TableSelectKey
 from millstream.sql.schema.columns import Schema
-from millstream.sql.tree.expressions import ColumnReference
+from millstream.sql.tree.expressions import ColumnReference, Expression
 from millstream.sql.tree.walk import references
 
 _Row = tuple[Any, ...] | None
@@ -83,13 +83,12 @@ def _key_mapper(
     added = [index for index, key in enumerate(step.keys) if not isinstance(key, ColumnReference)]
     if len(step.schema.value) == len(source.schema.value):
         added = []
-    unknown = (None,) * len(step.keys)
-    key_row = _key_row(step, source)
+    from_key = _KeyOnly(step.keys, source.schema, evaluate)
     windowed = source.window is not None
 
     def new_key(key: Any, row: _Row) -> tuple[Any, Any]:
         if row is None:
-            found = unknown if key_row is None else evaluate(key_row(key))
+            found = from_key(key)
         else:
             found = evaluate(row)
             if added:
@@ -99,19 +98,18 @@ def _key_mapper(
     return new_key
 
 
-def _key_row(step: StreamSelectKey | TableSelectKey, source: Flow) -> Callable[[Any], tuple[Any, ...]] | None:
-    """A row with nothing but the key, for deletions: if the new key can be computed from that."""
-    names = [column.name for column in source.schema.key]
-    if not all(reference.name in names for key in step.keys for reference in references(key)):
-        return None
-    return _KeyRow(source.schema)
+class _KeyOnly:
+    """New keys of deletions: what can be computed from the old key alone; the rest is NULL."""
 
-
-class _KeyRow:
-    def __init__(self, schema: Schema) -> None:
+    def __init__(
+        self, keys: Sequence[Expression], schema: Schema, evaluate: Callable[[tuple[Any, ...]], tuple[Any, ...]]
+    ) -> None:
         names = [column.name for column in schema.key]
         self._places = [names.index(column.name) if column.name in names else None for column in schema.value]
+        self._known = [all(reference.name in names for reference in references(key)) for key in keys]
+        self._evaluate = evaluate
 
     def __call__(self, key: Any) -> tuple[Any, ...]:
         plain = key.key if isinstance(key, Windowed) else key
-        return tuple(None if place is None or plain is None else plain[place] for place in self._places)
+        row = tuple(None if place is None or plain is None else plain[place] for place in self._places)
+        return tuple(value if known else None for value, known in zip(self._evaluate(row), self._known, strict=True))

@@ -31,16 +31,17 @@ class PackedSerde(Serde[tuple[Any, ...]]):
 
     Args:
         columns: of the row.
+        name: of the format it stands in for.
     """
 
-    def __init__(self, columns: Sequence[Column]) -> None:
+    def __init__(self, columns: Sequence[Column], name: str) -> None:
         types = tuple(column.type for column in columns)
         kind: Any = tuple[tuple(_python(one) for one in types)] if types else tuple[()]  # type: ignore[misc]
         super().__init__(
             msgspec.msgpack.Encoder().encode,
             msgspec.msgpack.Decoder(kind).decode,
             immutable=True,  # lists and dicts too: see `sql.schema.types`, values are never changed in place
-            name="packed row",
+            name=name,
         )
 
 
