@@ -1,17 +1,20 @@
-"""For layers above the DSL: operators over all of a record, not only its key and value."""
+"""For layers above the DSL: operators over all of a record, and what only such layers know of their data."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 from millstream.dsl import prefixes
 from millstream.dsl.kstream import KStream
+from millstream.dsl.ktable import KTable
 from millstream.dsl.unknown import call
 from millstream.processors.context import TaskContext
 from millstream.processors.stateless import MapValuesInContext
 from millstream.records import Headers
+from millstream.serdes import Serde
 
 
 def map_records(
@@ -33,3 +36,8 @@ def map_records(
 def skip_name(stream: KStream[Any, Any]) -> None:
     """Use up a number in generated names, for a node that is left out: the names of others stay the same."""
     stream._place.dsl.name(prefixes.PROCESS_VALUES)
+
+
+def with_value_serde(table: KTable[Any, Any], value: Serde[Any]) -> KTable[Any, Any]:
+    """The same table, whose values are now known: what joins and groups it then needs not be told."""
+    return KTable(replace(table._place, value=value), queryable_store_name=table.queryable_store_name)

@@ -9,6 +9,7 @@ from typing import Any
 from millstream.config import StreamsConfig
 from millstream.dsl.builder import StreamsBuilder
 from millstream.dsl.options import Materialized
+from millstream.dsl.records import with_value_serde
 from millstream.sql.formats import SchemaRegistry
 from millstream.sql.functions.registry import Registry
 from millstream.sql.physical import aggregates, joins, keys, sinks, sources
@@ -95,7 +96,9 @@ class _Builder:
         source = self.build(step.source, None)
         project = self._projection(step, source)
         if step.formats is None or source.stored:
-            return source.then(source.table.map_values(project, name=name_of(step)), step)
+            values = self._around.packed_serde(step.schema.value)
+            table = with_value_serde(source.table.map_values(project, name=name_of(step)), values)
+            return source.then(table, step)
         name = name_of(step, "Last")
         materialized = Materialized(
             name,

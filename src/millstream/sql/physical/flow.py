@@ -111,6 +111,10 @@ class Surroundings:
         """The serde of a topic's values."""
         return serde(encoding, columns, is_key=False, registry=self.registry, topic=topic)
 
+    def packed_serde(self, columns: Sequence[Column]) -> Serde[Any]:
+        """The serde of rows that no format has a say in."""
+        return PackedSerde(tuple(columns), "packed row")
+
     def kept_serde(self, formats: Formats, columns: Sequence[Column], name: str) -> Serde[Any]:
         """The serde of rows in stores and repartition topics.
 
