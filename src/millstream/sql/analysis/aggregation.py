@@ -82,6 +82,7 @@ class Aggregation:
         schema = checked(Schema.of(keys, typed(source.schema.value)))
         old = environment.default_key if source.key.name == "NONE" else source.key.encoding
         key = KeyFormat(key_encoding(old, types, may_change=True))
+        check(key.encoding, schema.key, is_key=True)
         make = TableGroupBy if source.is_table else StreamGroupBy
         return source.then(make(context, schema, source.step, key.internal(value), self.groups), key=key)
 

@@ -157,6 +157,8 @@ class _Visit:
         elif isinstance(expression, FunctionCall) and self.functions.is_aggregate(expression.name):
             self._aggregate(expression)
         else:
+            if isinstance(expression, FunctionCall) and not self.functions.exists(expression.name):
+                raise SqlError(f"Can't find any functions with the name '{expression.name}'")
             for child in children(expression):
                 self.visit(child)
         if enters_group:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from millstream.sql.analysis.relations import KeyFormat, Relation
 from millstream.sql.errors import SqlError
+from millstream.sql.formats import check
 from millstream.sql.plan.steps import ForeignKeyJoin, StreamStreamJoin, StreamTableJoin, TableTableJoin
 from millstream.sql.schema.columns import Schema
 from millstream.sql.schema.formats import FormatInfo, WindowType
@@ -53,6 +54,8 @@ class Joining:
                 "specify a WITHIN clause with a stream-stream join, please visit: "
                 "https://docs.confluent.io/current/ksql/docs/syntax-reference.html#create-stream-as-select"
             )
+        formats = left.key.internal(self.values[0])
+        check(formats.key, left.schema.key, is_key=True)
         step = StreamStreamJoin(
             self.context,
             self.schema,
@@ -60,7 +63,7 @@ class Joining:
             self._key_name,
             left.step,
             right.step,
-            left.key.internal(self.values[0]),
+            formats,
             left.key.internal(self.values[1]),
             within.before.milliseconds,
             within.after.milliseconds,
@@ -77,6 +80,7 @@ class Joining:
         if self.kind not in (JoinKind.INNER, JoinKind.LEFT):
             raise SqlError(f"Invalid join type encountered: {join_name(self.kind)}")
         formats = left.key.internal(self.values[0])
+        check(formats.key, left.schema.key, is_key=True)
         return left.then(
             StreamTableJoin(self.context, self.schema, self.kind, self._key_name, left.step, right.step, formats)
         )

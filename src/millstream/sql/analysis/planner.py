@@ -10,7 +10,7 @@ from millstream.sql.analysis.nodes.base import Node
 from millstream.sql.analysis.nodes.explode import ExplodeNode
 from millstream.sql.analysis.nodes.filter import FilterNode
 from millstream.sql.analysis.nodes.project import ProjectNode
-from millstream.sql.analysis.nodes.repartition import RepartitionNode
+from millstream.sql.analysis.nodes.repartition import RepartitionNode, keyed_as_selected
 from millstream.sql.analysis.nodes.source import SourceNode
 from millstream.sql.analysis.prepare import prepare_query
 from millstream.sql.analysis.request import PartitionCount, PlannedQuery, SinkRequest
@@ -95,6 +95,8 @@ def _build_nodes(analysis: Analysis, environment: Environment, target: Schema | 
     if query.partition_by:
         expressions = [analysis.plain(expression) for expression in query.partition_by]
         node = RepartitionNode(node, query.partition_by, expressions, environment)
+    if environment.settings.get("ksql.new.query.planner.enabled", False):
+        node = keyed_as_selected(node, analysis.select, environment)
     if analysis.table_functions:
         node = ExplodeNode(node, analysis.plain_table_functions, analysis.select, environment)
     result: AggregateNode | ProjectNode

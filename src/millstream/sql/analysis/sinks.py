@@ -56,14 +56,13 @@ class Sink:
         if self.existing is not None:
             _check_existing(self.existing, kind, schema)
             return None
-        check(self.formats.key, schema.key, is_key=True)
-        check(self.formats.value, schema.value, is_key=False)
-        wanted = self.request.kind
-        if wanted is not kind:
+        if self.request.kind is not kind:
             raise SqlError(
                 f"Invalid result type. Your SELECT query produces a {kind.value}. "
                 f"Please use CREATE {kind.value} AS SELECT statement instead."
             )
+        check(self.formats.key, schema.key, is_key=True)
+        check(self.formats.value, schema.value, is_key=False)
         return Source(
             kind,
             self.request.name,
@@ -120,7 +119,7 @@ def resolve_sink(
     if target is not None:
         return Sink(request, target.topic, target.formats, target.window, target)
     origin = analysis.first.source
-    key = _key_format(request, analysis)
+    key = _key_format(request, analysis, keyless=not schema.key)
     if key.name == _NONE and request.key_format is None and schema.key:
         key = FormatInfo(str(settings.get("ksql.persistence.default.format.key", "KAFKA")).upper())
     value_name = (request.value_format or origin.formats.value.format.name).upper()
@@ -142,12 +141,14 @@ def resolve_sink(
     return Sink(request, topic, formats, window)
 
 
-def _key_format(request: SinkRequest, analysis: Analysis) -> FormatInfo:
+def _key_format(request: SinkRequest, analysis: Analysis, *, keyless: bool) -> FormatInfo:
     inherited = analysis.first.source.formats.key.format
     name = (request.key_format or inherited.name).upper()
     if is_null_key(analysis.query.partition_by):
         if request.key_format is not None and name != _NONE:
             raise SqlError("Key format specified for stream without key columns.")
+        name = _NONE
+    if keyless and request.key_format is None:
         name = _NONE
     properties = dict(request.key_properties)
     if name == "AVRO":

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from millstream.sql.analysis.environment import Environment
 from millstream.sql.analysis.nodes.base import Node, in_star_order
@@ -10,7 +10,8 @@ from millstream.sql.analysis.projection import Projection
 from millstream.sql.analysis.rekeying import Rekeying, is_null_key, rekeyed_schema
 from millstream.sql.analysis.relations import Relation
 from millstream.sql.analysis.wording import keys_missing
-from millstream.sql.tree.expressions import ColumnReference, Expression
+from millstream.sql.tree.expressions import ColumnReference, Expression, NullLiteral
+from millstream.sql.tree.queries import AllColumns, SelectItem, SingleColumn
 
 
 class RepartitionNode(Node):
@@ -49,3 +50,23 @@ class RepartitionNode(Node):
     def build(self, environment: Environment) -> Relation:
         rekeying = Rekeying(self._expressions, self.value_format)
         return rekeying.apply(self.inputs[0].build(environment), ("PartitionBy",), environment)
+
+
+def keyed_as_selected(source: Node, items: Sequence[SelectItem], environment: Environment) -> Node:
+    """Records whose key is what is selected of it, in that order: the rule of `ksql.new.query.planner.enabled`."""
+    keys = list(_selected_keys(source, items))
+    if [key.name for key in keys] == [column.name for column in source.schema.key]:
+        return source
+    expressions: Sequence[Expression] = keys or [NullLiteral()]
+    return RepartitionNode(source, expressions, expressions, environment)
+
+
+def _selected_keys(source: Node, items: Sequence[SelectItem]) -> Iterator[ColumnReference]:
+    keys = [column.name for column in source.schema.key]
+    for item in items:
+        if isinstance(item, AllColumns):
+            yield from map(ColumnReference, keys)
+            continue
+        expression = item.expression if isinstance(item, SingleColumn) else None
+        if isinstance(expression, ColumnReference) and expression.name in keys:
+            yield ColumnReference(expression.name)
