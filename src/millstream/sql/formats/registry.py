@@ -118,7 +118,7 @@ class InMemoryRegistry:
         """
         identity = (schema.kind, _normal(schema), schema.references)
         with self._lock:
-            found = schema_id if schema_id is not None else self._ids.get(identity)
+            found = schema_id if schema_id is not None else self._known(subject, identity)
             if found is None:
                 found = max(self._schemas, default=0) + 1
             known = self._schemas.setdefault(
@@ -131,6 +131,14 @@ class InMemoryRegistry:
             if found not in versions:
                 versions.append(found)
             return found
+
+    def _known(self, subject: str, identity: tuple[str, str, tuple[Reference, ...]]) -> int | None:
+        """The number of a schema: a subject may have it under another than the rest."""
+        for number in self._subjects.get(subject, []):
+            schema = self._schemas[number]
+            if (schema.kind, _normal(schema), schema.references) == identity:
+                return number
+        return self._ids.get(identity)
 
     def add_version(self, subject: str, schema: RegisteredSchema) -> None:
         """Keep a schema that others refer to, without a number that counts."""

@@ -88,15 +88,21 @@ def _failing(reason: str) -> Callable[[bytes], Any]:
 
 
 class Registered:
-    """The number of the schema that rows are written with: registered when the first one is written."""
+    """What data of a schema begins with. The schema is registered when the first is written, unless it has a number.
 
-    def __init__(self, target: Target, schema: RegisteredSchema) -> None:
+    Args:
+        target: whose rows they are.
+        schema: what they are written with.
+        schema_id: its number, if it has one.
+    """
+
+    def __init__(self, target: Target, schema: RegisteredSchema, schema_id: int | None = None) -> None:
         self._target = target
         self._schema = schema
-        self._prefix: bytes | None = None
+        self._prefix = None if schema_id is None else prefix(schema_id)
 
     def __call__(self) -> bytes:
-        """What written data begins with."""
+        """The bytes."""
         if self._prefix is None:
             schema_id = registry_of(self._target).register(self._target.subject, self._schema)
             self._prefix = prefix(schema_id)

@@ -99,7 +99,7 @@ def _writer(format: AvroFormat, target: Target) -> Callable[[Row], bytes | None]
     registry = wire.registry_of(target)
     schema_id = target.schema_id
     schema = format.schema_of(target) if schema_id is None else wire.fetch(registry, schema_id)
-    prefix = wire.Registered(target, schema) if schema_id is None else _constant(wire.prefix(schema_id))
+    prefix = wire.Registered(target, schema, schema_id)
     node, names, parsed = _prepared(schema, registry)
     root = target.columns[0].type if target.unwrapped else record_type(target.columns)
     convert = writing(root, node, names)
@@ -115,7 +115,3 @@ def _writer(format: AvroFormat, target: Target) -> Callable[[Row], bytes | None]
         return stream.getvalue()
 
     return write
-
-
-def _constant(data: bytes) -> Callable[[], bytes]:
-    return lambda: data

@@ -1,0 +1,1 @@
+"""JSON_SR: JSON whose schemas are in a registry."""

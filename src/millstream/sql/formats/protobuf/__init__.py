@@ -1,0 +1,1 @@
+"""PROTOBUF and PROTOBUF_NOSR."""

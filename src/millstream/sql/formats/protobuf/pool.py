@@ -1,0 +1,154 @@
+"""Descriptors of messages, from texts and what they import."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from google.protobuf import (
+    any_pb2,
+    descriptor_pb2,
+    duration_pb2,
+    empty_pb2,
+    field_mask_pb2,
+    struct_pb2,
+    timestamp_pb2,
+    wrappers_pb2,
+)
+from google.protobuf.descriptor_pool import DescriptorPool
+
+from millstream.sql.errors import SqlError
+from millstream.sql.formats.protobuf.parse import ProtoFile, parse_proto
+from millstream.sql.formats.registry import RegisteredSchema, SchemaRegistry
+
+#: What every schema may import without a reference: files of Google's that come with the library ...
+_GOOGLE = {
+    module.DESCRIPTOR.name: module.DESCRIPTOR
+    for module in (
+        any_pb2,
+        descriptor_pb2,
+        duration_pb2,
+        empty_pb2,
+        field_mask_pb2,
+        struct_pb2,
+        timestamp_pb2,
+        wrappers_pb2,
+    )
+}
+#: ... and the types that Connect writes dates, times and decimals as.
+_TYPES = {
+    "google/type/date.proto": (
+        'syntax = "proto3"; package google.type; message Date { int32 year = 1; int32 month = 2; int32 day = 3; }'
+    ),
+    "google/type/timeofday.proto": (
+        'syntax = "proto3"; package google.type; '
+        "message TimeOfDay { int32 hours = 1; int32 minutes = 2; int32 seconds = 3; int32 nanos = 4; }"
+    ),
+    "confluent/type/decimal.proto": (
+        'syntax = "proto3"; package confluent.type; '
+        "message Decimal { bytes value = 1; uint32 precision = 2; int32 scale = 3; }"
+    ),
+    "confluent/meta.proto": (
+        'syntax = "proto3"; package confluent; '
+        "message Meta { string doc = 1; map<string, string> params = 2; repeated string tags = 3; }"
+    ),
+}
+
+FILE = "default.proto"
+
+
+@dataclass
+class Messages:
+    """The messages of a schema.
+
+    Attributes:
+        top: the descriptors of its own messages that are in no other one.
+        meta: see `ProtoFile`.
+    """
+
+    pool: DescriptorPool
+    top: list[Any]
+    meta: dict[str, dict[str, str]] = field(default_factory=dict)
+
+    def find(self, name: str | None) -> Any:
+        """A message by its full name; the first one, if none is given.
+
+        Raises:
+            ValueError: there is none.
+        """
+        if not name:
+            if not self.top:
+                raise ValueError("Protobuf schema definition contains no type definitions")
+            return self.top[0]
+        try:
+            return self.pool.FindMessageTypeByName(name)
+        except KeyError:
+            raise ValueError(f"Could not find message {name}") from None
+
+
+def load(text: str, references: Iterable[tuple[str, str]] = ()) -> Messages:
+    """The messages of a schema.
+
+    Args:
+        text: a .proto file.
+        references: the files it imports beside the well-known ones: their names and texts.
+
+    Raises:
+        ValueError: a text is no .proto file, or something it names is missing.
+    """
+    pool = DescriptorPool()
+    meta: dict[str, dict[str, str]] = {}
+    texts = {**_TYPES, **dict(references)}
+    done: set[str] = set()
+
+    def add(file: ProtoFile) -> None:
+        for name in file.descriptor.dependency:
+            if name in done:
+                continue
+            done.add(name)
+            if name in _GOOGLE:
+                _add_google(pool, name, done)
+            elif name in texts:
+                add(parse_proto(texts[name], name))
+            else:
+                raise ValueError(f"Could not find import {name}")
+        meta.update(file.meta)
+        try:
+            pool.AddSerializedFile(file.descriptor.SerializeToString())
+        except TypeError as error:
+            raise ValueError(f"Invalid Protobuf schema: {error}") from error
+
+    main = parse_proto(text, FILE)
+    add(main)
+    found = pool.FindFileByName(FILE)
+    top = [found.message_types_by_name[message.name] for message in main.descriptor.message_type]
+    return Messages(pool, top, meta)
+
+
+def _add_google(pool: DescriptorPool, name: str, done: set[str]) -> None:
+    for inner in _GOOGLE[name].dependencies:
+        if inner.name not in done:
+            done.add(inner.name)
+            _add_google(pool, inner.name, done)
+    pool.AddSerializedFile(_GOOGLE[name].serialized_pb)
+
+
+def load_registered(schema: RegisteredSchema, registry: SchemaRegistry | None) -> Messages:
+    """The messages of a registered schema.
+
+    Raises:
+        ValueError: see `load`.
+        SqlError: a schema that it refers to is missing.
+    """
+    return load(schema.text, _references(schema, registry))
+
+
+def _references(schema: RegisteredSchema, registry: SchemaRegistry | None) -> list[tuple[str, str]]:
+    found = []
+    for reference in schema.references:
+        other = registry.version(reference.subject, reference.version) if registry else None
+        if other is None:
+            raise SqlError(f"No schema reference found for subject {reference.subject}, version {reference.version}")
+        found += [(reference.name, other.text), *_references(other, registry)]
+    return found
