@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from millstream.config import StreamsConfig
+from millstream.sql.catalogue import Source
 from millstream.sql.conformance.case import Case, Json
 from millstream.sql.conformance.functions import add_test_functions
 from millstream.sql.conformance.records import java_order, parsed_schema
 from millstream.sql.engine.applications import application_config
 from millstream.sql.engine.context import Context
+from millstream.sql.engine.create import make_source, with_clause
 from millstream.sql.engine.engine import Engine
 from millstream.sql.engine.queries import PersistentQuery, Queries, QueryRunner, QueryState
 from millstream.sql.engine.topics import InMemoryTopics, TopicDescription
 from millstream.sql.errors import SqlError
-from millstream.sql.formats import InMemoryRegistry
+from millstream.sql.formats import InMemoryRegistry, register_schema
 from millstream.sql.functions.registry import Registry, default_registry
 from millstream.sql.parser import parse_one, split
 from millstream.sql.processing_log import PythonLog
 from millstream.sql.settings import Settings
-from millstream.sql.tree.statements import CreateAsSelect, CreateSource
+from millstream.sql.tree.statements import CreateSource, CreateType
 from millstream.testing import TopologyTestDriver
 
 #: What the original tests configure for the engine.
@@ -48,14 +52,15 @@ class World:
     def __init__(self, case: Case, runner: QueryRunner, *, scripts: bool = False) -> None:
         self.topics = InMemoryTopics(lambda name: TopicDescription(name, _PARTITIONS))
         self.registry = InMemoryRegistry()
+        properties = {name: value for name, value in case.properties.items() if name not in _OF_THE_TEST}
+        self.settings = Settings({**_SETTINGS, **properties})
         self._create_topics(case)
-        settings = {name: value for name, value in case.properties.items() if name not in _OF_THE_TEST}
         self.engine = Engine(
             Context(
                 functions=test_functions(),
                 topics=self.topics,
                 queries=Queries(runner),
-                settings=Settings({**_SETTINGS, **settings}),
+                settings=self.settings,
                 registry=self.registry,
                 scripts=scripts,
                 read_script=lambda path: case.scripts[path],
@@ -63,33 +68,57 @@ class World:
         )
 
     def _create_topics(self, case: Case) -> None:
-        """Make the case's topics, and those that statements give a number of partitions, before all else."""
-        for topic in case.topics:
-            self.topics.create(
-                TopicDescription(topic["name"], topic.get("partitions", _PARTITIONS), topic.get("replicas", 1))
-            )
-        for text in split("\n".join(case.statements)):
-            self._create_topic_of(text)
-        by_name = {topic["name"]: topic for topic in case.topics}
-        for name in java_order(list(by_name)):
-            self._register(by_name[name], "key")
-            self._register(by_name[name], "value")
-
-    def _create_topic_of(self, text: str) -> None:
-        try:
-            statement = parse_one(text).statement
-        except SqlError:
-            return  # it fails again when it is executed, or needs a type that is not there yet
-        if isinstance(statement, CreateSource | CreateAsSelect):
-            given = {name.upper(): getattr(value, "value", None) for name, value in statement.properties.items()}
-            name, partitions = given.get("KAFKA_TOPIC", statement.name), given.get("PARTITIONS", _PARTITIONS)
-            if isinstance(name, str) and isinstance(partitions, int):
-                self.topics.create(TopicDescription(name, partitions))
+        """Make topics and register schemas before all else: those of the case, and those that statements declare."""
+        given = {topic["name"]: topic for topic in case.topics}
+        for name, topic in given.items():
+            partitions = topic.get("partitions", _PARTITIONS)
+            self.topics.create(TopicDescription(name, partitions, topic.get("replicas", 1)))
+        declared = {source.topic: source for source in self._declared(case)}
+        records = [record["topic"] for record in (*case.inputs, *case.outputs)]
+        for name in java_order(list(dict.fromkeys([*given, *declared, *records]))):
+            if name in given:
+                self._register(given[name], "key")
+                self._register(given[name], "value")
+            elif name in declared:
+                self._register_declared(declared[name])
 
     def _register(self, topic: Json, part: str) -> None:
         schema = parsed_schema(topic, part, self.registry)
         if schema is not None:
             self.registry.register(f"{topic['name']}-{part}", schema, topic.get(f"{part}SchemaId"))
+
+    def _declared(self, case: Case) -> Iterator[Source]:
+        """The sources that statements declare, as far as they can be understood before others are executed."""
+        context = Context(
+            functions=test_functions(),
+            topics=self.topics,
+            queries=Queries(HeldQueries()),
+            settings=self.settings,
+            registry=InMemoryRegistry(),
+        )
+        for text in split("\n".join(case.statements)):
+            try:
+                statement = parse_one(text, types=context.catalogue.types).statement
+                if isinstance(statement, CreateType):
+                    context.catalogue.types[statement.name] = statement.type
+                elif isinstance(statement, CreateSource):
+                    clause = with_clause(statement, text)
+                    partitions = clause.number("PARTITIONS") or _PARTITIONS
+                    self.topics.create(TopicDescription(clause.topic or "", partitions))
+                    yield make_source(context, statement, clause, text)
+            except SqlError:
+                continue  # it fails again when it is executed
+
+    def _register_declared(self, source: Source) -> None:
+        for is_key in (True, False):
+            register_schema(
+                source.formats.key if is_key else source.formats.value,
+                source.schema.key if is_key else source.schema.value,
+                self.registry,
+                topic=source.topic,
+                is_key=is_key,
+                if_exists=False,
+            )
 
 
 def test_functions() -> Registry:
