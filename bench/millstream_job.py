@@ -38,7 +38,7 @@ def filter_orders(builder: StreamsBuilder, source: str, sink: str) -> None:
     (
         builder.stream(source, JSON)
         .filter(lambda key, order: order["amount"] > 50)
-        .map_values(lambda order: {"id": order["id"], "region": order["region"], "amount": order["amount"]})
+        .map_values(lambda order: {"id": order["id"], "total": order["amount"] * 1.2})
         .to(sink, Produced(Serdes.string, Serdes.json))
     )
 

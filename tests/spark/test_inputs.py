@@ -49,8 +49,8 @@ def read(inputs: Inputs, topic: str, start: int, end: int) -> list[str]:
     found: list[str] = []
 
     def run() -> None:
-        records = inputs.read({(topic, 0): (start, end)})[topic, 0]
-        found.extend(value.decode() for _, value, *_ in records if value is not None)
+        for _, records in inputs.read({(topic, 0): (start, end)}):
+            found.extend(value.decode() for _, value, *_ in records if value is not None)
 
     thread = threading.Thread(target=run, daemon=True)
     thread.start()
@@ -93,4 +93,4 @@ def test_records_that_are_gone_are_an_error(
     topic = make_topic(1)
     transact(topic, ["a"])
     with pytest.raises(StreamsError, match="that were not yet processed are gone"):
-        inputs.read({(topic, 0): (50, 60)})
+        list(inputs.read({(topic, 0): (50, 60)}))

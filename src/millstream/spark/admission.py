@@ -20,7 +20,8 @@ log = logging.getLogger("millstream.spark")
 _T = TypeVar("_T")
 Offsets = dict[str, Any]
 
-_FIRST_RECORDS = 20_000
+_FIRST_RECORDS = 100_000
+_MOST_GROWTH = 4
 _SLEEP_SECONDS = 0.01
 _BEGINNING = "beginning.json"
 _AGAIN_SECONDS = 5.0
@@ -61,7 +62,7 @@ class Admission:
         self._limit = float(min(_FIRST_RECORDS * program.lanes, program.config.max_batch_records))
         self._begun: float | None = None
         self._taken = 0
-        self._last_poll = 0.0
+        self._is_warm = False
         self._stop_at: dict[tuple[str, int], int] | None = None
         self._control = control
         self._due_file = control.with_suffix(".due")
@@ -196,10 +197,14 @@ class Admission:
         """Take more next time if the last batch was quick, less if it was slow."""
         if self._begun is None or self._taken == 0:
             return
+        if not self._is_warm:  # the first batch waits for processes to start
+            self._is_warm = True
+            return
         seconds = max(now - self._begun, 0.001)
         wanted = self._taken / seconds * self._target_seconds
         if self._taken >= self._limit * 0.5 or wanted < self._limit:
-            self._limit = min(max(wanted, self._limit / 2, 1_000.0), self._limit * 3, self._config.max_batch_records)
+            most = min(self._limit * _MOST_GROWTH, self._config.max_batch_records)
+            self._limit = min(max(wanted, self._limit / 2, 1_000.0), most)
 
     def _records_that_fit(self) -> float:
         """How many records `max_batch_bytes` has room for, going by the size of the last ones."""

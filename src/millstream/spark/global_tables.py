@@ -36,7 +36,7 @@ class GlobalTables:
             return anew
         if self._inputs is None:
             self._inputs = Inputs(self._program.config, from_the_first=True)
-        for (topic, partition), records in self._inputs.read(ranges).items():
+        for (topic, partition), records in self._inputs.read(ranges):
             self.state.apply(topic, partition, records)
         self._position.update({partition: end for partition, (_, end) in ranges.items()})
         return anew

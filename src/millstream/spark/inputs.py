@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import logging
-from collections import deque
-from collections.abc import Mapping
+import time
+from bisect import bisect_left
+from collections.abc import Iterator, Mapping
+from itertools import groupby
+from operator import itemgetter
+from typing import Any
 
 from confluent_kafka import Consumer, Message, TopicPartition
 from confluent_kafka import KafkaError as ClientError
@@ -20,8 +24,14 @@ log = logging.getLogger("millstream.spark")
 #: A topic and a partition.
 Partition = tuple[str, int]
 
-_CHUNK = 20_000
-_WAIT_SECONDS = 0.5
+#: Few enough to stay in the processor's caches until they are processed.
+_CHUNK = 5_000
+#: Fewer, as somebody may ask for something in the meantime.
+_CHUNK_AHEAD = 2_000
+#: For how long to wait for records: offsets that have none may have been counted.
+_WAIT_SECONDS = 0.02
+_SECOND = itemgetter(1)
+_OFFSET = itemgetter(4)
 
 
 class Inputs:
@@ -40,61 +50,80 @@ class Inputs:
             "fetch.wait.max.ms": "20",
             "fetch.min.bytes": "1",
             "queued.min.messages": "100000",
+            # By default a full queue keeps the client from fetching for a second, in which it may run empty.
+            "fetch.queue.backoff.ms": "5",
             "queued.max.messages.kbytes": "65536",
             "fetch.message.max.bytes": "4194304",
         }
         self._consumer: Consumer = make_consumer(config, watch=self._watch, overrides=overrides)
-        self._waiting: dict[Partition, deque[RawRecord]] = {}
+        #: What was fetched and not yet asked for.
+        self._waiting: dict[Partition, list[RawRecord]] = {}
         self._position: dict[Partition, int] = {}
         #: How far each partition was when the consumer had all of it: it says so once.
         self._end: dict[Partition, int] = {}
+        #: When the first record came, in seconds since 1970.
+        self.begun: float | None = None
+        #: The topic, if all partitions are of one.
+        self._topic: str | None = None
 
-    def read(self, ranges: Mapping[Partition, tuple[int, int]]) -> dict[Partition, list[RawRecord]]:
-        """The records from the first to before the second offset, of each partition."""
+    def read(self, ranges: Mapping[Partition, tuple[int, int]]) -> Iterator[tuple[Partition, list[RawRecord]]]:
+        """The records from the first to before the second offset, of each partition, some at a time as they come."""
         self._go_to({partition: start for partition, (start, _) in ranges.items()})
-        records: dict[Partition, list[RawRecord]] = {partition: [] for partition in ranges}
-        missing = dict(ranges)
-        for partition, (_, end) in ranges.items():
-            if self._take_waiting(partition, end, records[partition]):
-                del missing[partition]
-        while missing:
-            for message in self._consumer.consume(_CHUNK, _WAIT_SECONDS):
-                partition = (message.topic(), message.partition())  # type: ignore[assignment]  # never None
-                offset: int = message.offset()  # type: ignore[assignment]
-                error = message.error()
-                if error is not None:
-                    if self._is_end(error, partition):
-                        self._end[partition] = offset
-                        if partition in missing and offset >= missing[partition][1]:
-                            self._position[partition] = missing.pop(partition)[1]
-                    continue
-                end = missing.get(partition, (0, -1))[1]
-                if offset < end:
-                    records[partition].append(_raw(message))
-                    self._position[partition] = offset + 1
-                    if offset + 1 == end:
-                        del missing[partition]
-                else:
-                    if end >= 0:  # what lies before it was compacted away, or is no record
-                        self._position[partition] = end
-                        del missing[partition]
-                    self._waiting.setdefault(partition, deque()).append(_raw(message))
-        return records
+        missing = {partition: end for partition, (_, end) in ranges.items()}
+        while True:
+            for partition, end in list(missing.items()):
+                records = self._taken(partition, end)
+                if self._position[partition] >= end:
+                    del missing[partition]
+                if records:
+                    yield partition, records
+            if not missing:
+                return
+            # The client waits until it has as many as it was asked for.
+            count = sum(end - self._position[partition] for partition, end in missing.items())
+            self._fetch(min(count, _CHUNK), _WAIT_SECONDS)
+
+    def read_ahead(self, most: int) -> bool:
+        """Fetch some records of the ranges to come; False if there are none, or so many already wait."""
+        return sum(map(len, self._waiting.values())) < most and self._fetch(_CHUNK_AHEAD, 0) > 0
 
     def close(self) -> None:
         """Leave."""
         self._consumer.close()
 
-    def _take_waiting(self, partition: Partition, end: int, records: list[RawRecord]) -> bool:
-        """Use what was fetched ahead; True if that is all."""
-        waiting = self._waiting.get(partition)
-        while waiting and waiting[0][4] < end:
-            record = waiting.popleft()
-            records.append(record)
-            self._position[partition] = record[4] + 1
-        if waiting or self._end.get(partition, -1) >= end:  # the last offsets have no records
+    def _fetch(self, count: int, seconds: float) -> int:
+        """Have so many records wait, or those that come in time."""
+        messages = self._consumer.consume(count, seconds)
+        if any(map(Message.error, messages)):
+            messages = [message for message in messages if not self._heed(message)]
+        if self.begun is None and messages:
+            self.begun = time.time()
+        # One call a field, not one a field and record: this is done for all records.
+        times = map(_SECOND, map(Message.timestamp, messages))
+        keys, values, headers = (map(field, messages) for field in (Message.key, Message.value, Message.headers))
+        records: list[Any] = list(zip(keys, values, times, headers, map(Message.offset, messages), strict=True))
+        partitions = map(Message.partition, messages)
+        places = partitions if self._topic else zip(map(Message.topic, messages), partitions, strict=True)
+        start = 0
+        for place, run in groupby(places):
+            end = start + len(list(run))
+            self._waiting[(self._topic, place) if self._topic else place] += records[start:end]  # type: ignore[index]
+            start = end
+        return len(messages)
+
+    def _taken(self, partition: Partition, end: int) -> list[RawRecord]:
+        """What was fetched of a partition and lies before an offset."""
+        waiting = self._waiting[partition]
+        if waiting and waiting[-1][4] < end:
+            self._position[partition] = waiting[-1][4] + 1
+            records, later = waiting, []
+        else:
+            count = bisect_left(waiting, end, key=_OFFSET)
+            records, later = waiting[:count], waiting[count:]
+        if later or self._end.get(partition, -1) >= end:  # the last offsets may have no records
             self._position[partition] = end
-        return self._position[partition] >= end
+        self._waiting[partition] = later
+        return records
 
     def _go_to(self, starts: Mapping[Partition, int]) -> None:
         """Be where the ranges start; usually the consumer already is."""
@@ -103,29 +132,32 @@ class Inputs:
             return
         new = [partition for partition in moved if partition not in self._position]
         for partition, start in moved.items():
-            self._waiting.pop(partition, None)
+            self._waiting[partition] = []
             self._end.pop(partition, None)
             if partition not in new:
                 self._consumer.incremental_unassign([TopicPartition(*partition)])
             self._consumer.incremental_assign([TopicPartition(*partition, start)])
             self._position[partition] = start
+        topics = {topic for topic, _ in self._position}
+        self._topic = topics.pop() if len(topics) == 1 else None
 
-    def _is_end(self, error: ClientError, partition: Partition) -> bool:
-        """Whether the consumer has all of a partition; what cannot be waited out is raised."""
+    def _heed(self, message: Message) -> bool:
+        """Whether it tells of something else than a record; what cannot be waited out is raised."""
+        error = message.error()
+        if error is None:
+            return False
+        partition: Partition = (message.topic(), message.partition())  # type: ignore[assignment]  # never None
         if error.code() == ClientError._PARTITION_EOF:
-            return True
-        if error.code() == ClientError._AUTO_OFFSET_RESET:
+            self._end[partition] = message.offset()  # type: ignore[assignment]
+        elif error.code() == ClientError._AUTO_OFFSET_RESET:
             raise StreamsError(
                 f"records of {partition[0]} that were not yet processed are gone",
                 detail=f"partition {partition[1]}: {error.str()}",
                 hint="the topic's retention is shorter than the application was away; start it with a new "
                 "checkpoint_location to go on with what is there",
             )
-        if error.fatal() or not (error.retriable() or error.code() in UNAVAILABLE):
+        elif error.fatal() or not (error.retriable() or error.code() in UNAVAILABLE):
             raise translate(error, f"read {partition[0]}-{partition[1]}")
-        log.warning("reading %s-%s: %s", *partition, error.str())
-        return False
-
-
-def _raw(message: Message) -> RawRecord:
-    return message.key(), message.value(), message.timestamp()[1], message.headers(), message.offset()  # type: ignore[return-value]
+        else:
+            log.warning("reading %s-%s: %s", *partition, error.str())
+        return True

@@ -5,25 +5,31 @@ from __future__ import annotations
 import logging
 import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
 
 from millstream.kafka.partitioner import partition_for
 from millstream.processors.user_context import HostContext
-from millstream.spark.frames import Bundle, Parcel, merged
+from millstream.spark.frames import Parcel, merged
 from millstream.spark.global_tables import GlobalTables
 from millstream.spark.inputs import Inputs, Partition
-from millstream.spark.outputs import Outputs
+from millstream.spark.outputs import Outputs, ProducerStuck
 from millstream.spark.plan import Slot
 from millstream.spark.program import Program
+from millstream.spark.sending import Sending
 from millstream.spark.slots import TaskSlot
 from millstream.spark.statefiles import Version
-from millstream.task.records import OutputRecord, RawRecord
+from millstream.spark.statistics import STAGES
+from millstream.spark.writing import Writing
+from millstream.task.records import RawRecord
 
 log = logging.getLogger("millstream.spark")
 
 _SAMPLE = 50
+#: How many records a lane reads before it is asked for them.
+_MOST_AHEAD = 100_000
+#: Waves that are done in this time write their outputs as they go: their transactions stay far from timing out.
+_SOON_SECONDS = 10.0
 
 
 class Lane:
@@ -36,11 +42,13 @@ class Lane:
         self._slots = {
             slot: TaskSlot(program, slot, index) for slot in program.plan.slots_of_lane(index, program.lanes)
         }
-        self._place = {slot: place for place, slot in enumerate(program.plan.slots)}
-        self._internal = {program.real_name(topic): topic for topic in program.topology.internal_topics}
         self._inputs: Inputs | None = None
         self._outputs: Outputs | None = None
         self._globals = GlobalTables(program)
+        #: The usual size of a record that it reads; 0 if that is not known.
+        self._record_bytes = 0.0
+        #: How long the last wave took.
+        self._last_seconds = float("inf")
         self._done: dict[tuple[int, int], list[tuple[int, Parcel]]] = {}
 
     def run(
@@ -56,63 +64,104 @@ class Lane:
         finished = self._done.get(version)
         if finished is not None:  # whoever asked before did not live to hear it
             return finished
-        begun, started = time.time(), time.perf_counter()
+        laps = _Laps()
         slots = [slot for slot in self._slots if version.wave in self._plan.parts[slot.sub_topology].topics.values()]
         fresh = any(not self._slots[slot].is_current(version) for slot in slots)
         if self._outputs is None or fresh or attempt > 0:
             # Somebody else may have had this lane, or still have it: shut them out before reading how far they came.
-            self._renew_outputs()
-            committed = self._committed(slots, version)
+            if self._outputs is None or self._outputs.used:
+                self._outputs = self._new_outputs()
+            committed = self._committed(self._outputs, slots, version)
         else:
             committed = set()
         if self._globals.advance(global_ends):
             for task_slot in self._slots.values():  # they look at the old tables
                 task_slot.close()
-        read = self._read(ranges)
-        records = _merged(read, parcels) if version.wave else read
-        ready = time.perf_counter()
-        sent: dict[int, list[Bundle]] = {}
-        outputs: list[OutputRecord] = []
-        markers: dict[int, int] = {}
-        processed = 0
         for slot in slots:
-            task_slot = self._slots[slot]
-            results = task_slot.run(version, now, self._inputs_of(slot, version.wave, records), self._globals.state)
-            processed += task_slot.processed
-            results = self._split(slot, results, version, sent)
-            if slot not in committed:
-                outputs += results
-                markers[self._program.marker(slot, version.wave)] = version.batch
-        if version.wave == 0:
-            self._pass_on(read, sent)
-        computed = time.perf_counter()
-        for slot in slots:
-            self._slots[slot].save(version)
-        saved = time.perf_counter()
-        if outputs or any(self._slots[slot].changed for slot in slots):
-            if self._outputs is None:
-                raise AssertionError("no producer")
-            self._outputs.write(outputs, markers)
-        written = time.perf_counter()
+            self._slots[slot].begin(version, now, self._globals.state)
+        sending = Sending(self._program, self._index, version)
+        writing = Writing(self._outputs, committed, at_once=attempt == 0 and self._last_seconds < _SOON_SECONDS)
+        try:
+            read = self._process(version, slots, ranges, parcels, sending, writing, laps)
+            for slot in slots:
+                self._slots[slot].save(version)
+            laps.end("save_s")
+            markers = {
+                self._program.marker(slot, version.wave): version.batch for slot in slots if slot not in committed
+            }
+            if writing.count or any(self._slots[slot].changed for slot in slots):
+                writing.commit(markers)
+            laps.end("write_s")
+        except ProducerStuck:
+            raise
+        except BaseException:
+            self._outputs.abort()
+            raise
         for slot in slots:
             self._slots[slot].finish(version)
+        self._last_seconds = sum(laps.seconds.values())
         statistics = {
             "lane": self._index,
-            "begun": begun,
+            "begun": time.time() if self._inputs is None or self._inputs.begun is None else self._inputs.begun,
             "wave": version.wave,
-            "read": sum(map(len, read.values())),
-            "record_bytes": _usual_size(read),
-            "processed": processed,
-            "written": len(outputs),
-            "read_s": ready - started,
-            "process_s": computed - ready,
-            "save_s": saved - computed,
-            "write_s": written - saved,
+            "read": read,
+            "record_bytes": self._record_bytes,
+            "processed": sum(self._slots[slot].processed for slot in slots),
+            "written": writing.count,
+            **laps.seconds,
             "tasks": {slot.task_id: self._slots[slot].statistics() for slot in slots},
         }
-        result = self._parcels(version, now, sent, statistics)
+        result = sending.parcels(now, statistics)
         self._done = {version: result}
         return result
+
+    def _process(
+        self,
+        version: Version,
+        slots: list[Slot],
+        ranges: Mapping[Partition, tuple[int, int]],
+        parcels: list[Parcel],
+        sending: Sending,
+        writing: Writing,
+        laps: _Laps,
+    ) -> int:
+        """Have all tasks take what is for them; answers how many records were read."""
+        alone = self._alone(ranges)
+        # In a fixed order, as tasks take partitions with equal times in it.
+        whole = merged(parcels) | {partition: [] for partition in ranges if partition not in alone}
+        count = 0
+        for partition, records in self._read(ranges):
+            count += len(records)
+            laps.end("read_s")
+            taker = alone.get(partition)
+            if taker is None:
+                whole[partition] += records
+            else:
+                results = self._slots[taker].process({partition: records})
+                laps.end("process_s")
+                writing.add(taker, sending.split(taker, results))
+                laps.end("write_s")
+        laps.end("read_s")
+        for slot in slots:
+            task_slot = self._slots[slot]
+            results = task_slot.process(self._inputs_of(slot, version.wave, whole)) + task_slot.end()
+            writing.add(slot, sending.split(slot, results))
+        if version.wave == 0:
+            sending.pass_on(whole)
+        laps.end("process_s")
+        return count
+
+    def prepare(self) -> None:
+        """Meet the broker while Spark is still planning."""
+        self._outputs = self._new_outputs()
+        self._inputs = Inputs(self._program.config)
+
+    def read_ahead(self) -> bool:
+        """Use the time until the next request: read some of what it will ask for. False if there is nothing to do."""
+        if self._inputs is None or not self._record_bytes:
+            return False
+        room = self._program.config.max_batch_bytes / self._program.lanes / self._record_bytes
+        return self._inputs.read_ahead(min(_MOST_AHEAD, int(room)))
 
     def close(self) -> None:
         """Give everything back."""
@@ -124,26 +173,44 @@ class Lane:
             self._outputs.close()
         self._globals.close()
 
-    def _renew_outputs(self) -> None:
+    def _new_outputs(self) -> Outputs:
         if self._outputs is not None:
             self._outputs.close()
-        self._outputs = Outputs(self._program, self._index)
+        return Outputs(self._program, self._index)
 
-    def _committed(self, slots: list[Slot], version: Version) -> set[Slot]:
+    def _committed(self, outputs: Outputs, slots: list[Slot], version: Version) -> set[Slot]:
         """The tasks whose outputs of this wave are already out."""
-        if self._outputs is None:
-            return set()
         markers = {self._program.marker(slot, version.wave): slot for slot in slots}
-        found = self._outputs.committed(markers)
-        return {markers[marker] for marker, batch in found.items() if batch >= version.batch}
+        return {markers[marker] for marker, batch in outputs.committed(markers).items() if batch >= version.batch}
 
-    def _read(self, ranges: Mapping[Partition, tuple[int, int]]) -> dict[Partition, list[RawRecord]]:
+    def _read(self, ranges: Mapping[Partition, tuple[int, int]]) -> Iterator[tuple[Partition, list[RawRecord]]]:
         wanted = {partition: span for partition, span in ranges.items() if span[0] < span[1]}
         if not wanted:
-            return {}
+            return
         if self._inputs is None:
             self._inputs = Inputs(self._program.config)
-        return self._inputs.read(wanted)
+        for partition, records in self._inputs.read(wanted):
+            self._record_bytes = _usual_size(records)
+            yield partition, records
+
+    def _alone(self, ranges: Mapping[Partition, tuple[int, int]]) -> dict[Partition, Slot]:
+        """Partitions that are all one task takes in this wave, and that no other task takes.
+
+        It can have their records as they come, which keeps less in memory, and that near the processor; a task with
+        several partitions takes their records by time, so that all must be there.
+        """
+        takers: dict[Slot, list[Partition]] = {}
+        for (topic, partition), (start, end) in ranges.items():
+            parts = self._plan.readers(topic)
+            for part in parts if start < end else ():
+                takers.setdefault(Slot(part, partition), []).append((topic, partition))
+        return {
+            taken[0]: slot
+            for slot, taken in takers.items()
+            if len(taken) == 1
+            and len(self._plan.readers(taken[0][0])) == 1
+            and self._plan.parts[slot.sub_topology].topics[taken[0][0]] == 0
+        }
 
     def _inputs_of(
         self, slot: Slot, wave: int, records: Mapping[Partition, list[RawRecord]]
@@ -156,87 +223,24 @@ class Lane:
             if found and partition[0] in names and partition[1] == slot.partition
         }
 
-    def _split(
-        self, slot: Slot, results: list[OutputRecord], version: Version, sent: dict[int, list[Bundle]]
-    ) -> list[OutputRecord]:
-        """Put records for repartition topics into bundles; the others are outputs."""
-        internal = self._internal
-        if not internal:
-            return results
-        outputs: list[OutputRecord] = []
-        bundles: dict[Partition, list[RawRecord]] = {}
-        counts = {topic: self._plan.partitions_of(plain) for topic, plain in internal.items()}
-        for topic, partition, key, value, timestamp, headers in results:
-            count = counts.get(topic)
-            if count is None:
-                outputs.append((topic, partition, key, value, timestamp, headers))
-                continue
-            if partition is None:
-                partition = 0 if key is None else partition_for(key, count)
-            place = (topic, partition)
-            found = bundles.get(place)
-            if found is None:
-                found = bundles[place] = []
-            found.append((key, value, timestamp, headers, len(found)))
-        origin = version.wave * len(self._place) + self._place[slot]
-        for (topic, partition), records in bundles.items():
-            self._send(topic, internal[topic], partition, origin, records, sent)
-        return outputs
 
-    def _pass_on(self, read: Mapping[Partition, list[RawRecord]], sent: dict[int, list[Bundle]]) -> None:
-        """Send on what was read here for tasks of later waves."""
-        for (topic, partition), records in read.items():
-            later = [part for part in self._plan.readers(topic) if records and self._plan.parts[part].topics[topic] > 0]
-            for part in later:
-                self._send_to(Slot(part, partition), topic, partition, -1, records, sent)
+class _Laps:
+    """How long each stage took."""
 
-    def _send(
-        self,
-        topic: str,
-        plain: str,
-        partition: int,
-        origin: int,
-        records: list[RawRecord],
-        sent: dict[int, list[Bundle]],
-    ) -> None:
-        for part in self._plan.readers(plain):
-            self._send_to(Slot(part, partition), topic, partition, origin, records, sent)
+    def __init__(self) -> None:
+        self.seconds = dict.fromkeys(STAGES, 0.0)
+        self._last = time.perf_counter()
 
-    def _send_to(
-        self,
-        slot: Slot,
-        topic: str,
-        partition: int,
-        origin: int,
-        records: list[RawRecord],
-        sent: dict[int, list[Bundle]],
-    ) -> None:
-        wave = self._plan.parts[slot.sub_topology].topics[self._internal.get(topic, topic)]
-        lane = self._plan.lane_of(slot, self._program.lanes)
-        sent.setdefault(wave * self._program.lanes + lane, []).append(Bundle(topic, partition, origin, records))
-
-    def _parcels(
-        self, version: Version, now: int, sent: Mapping[int, list[Bundle]], statistics: dict[str, Any]
-    ) -> list[tuple[int, Parcel]]:
-        """A parcel for each lane and wave that gets something, one to this lane for every wave, the statistics."""
-        lanes = self._program.lanes
-        parcels = [(key % lanes, Parcel(key // lanes, version.batch, now, found)) for key, found in sent.items()]
-        if version.wave == 0:
-            parcels += [(self._index, Parcel(wave, version.batch, now, [])) for wave in range(1, self._plan.waves)]
-        parcels.append((self._index, Parcel(-1, version.batch, now, [], statistics)))
-        return parcels
+    def end(self, stage: str) -> None:
+        """What was done since the last end belongs to this stage."""
+        now = time.perf_counter()
+        self.seconds[stage] += now - self._last
+        self._last = now
 
 
-def _merged(read: Mapping[Partition, list[RawRecord]], parcels: list[Parcel]) -> dict[Partition, list[RawRecord]]:
-    records = merged(parcels)
-    for partition, found in read.items():
-        records.setdefault(partition, []).extend(found)
-    return records
-
-
-def _usual_size(read: Mapping[Partition, list[RawRecord]]) -> float:
-    """Bytes of a record, by some of each partition."""
-    sizes = [len(key or b"") + len(value or b"") for records in read.values() for key, value, *_ in records[:_SAMPLE]]
+def _usual_size(records: list[RawRecord]) -> float:
+    """Bytes of a record, by some of them."""
+    sizes = [len(key or b"") + len(value or b"") for key, value, *_ in records[:_SAMPLE]]
     return sum(sizes) / len(sizes) if sizes else 0.0
 
 

@@ -19,6 +19,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+from millstream.errors import MillstreamError
 from millstream.spark.failures import described
 from millstream.spark.frames import pack, receive, send, unpack
 from millstream.spark.lane import Lane
@@ -32,6 +33,7 @@ log = logging.getLogger("millstream.spark")
 #: A lane that nobody asks anything ends; it is started again when it is needed.
 _IDLE_SECONDS = 600
 _LOOK_SECONDS = 1.0
+_REQUESTS_A_COLLECTION = 500
 #: How long a lane that is no longer wanted may take to end properly.
 _GRACE_SECONDS = 5.0
 
@@ -45,26 +47,51 @@ def serve(path: str, index: int, driver: int | None) -> None:
     os.replace(temporary, path)  # from here on others find it, and find it listening
     place = _Place(path, driver)
     threading.Thread(target=place.watch, name="watch", daemon=True).start()
-    listener.settimeout(_LOOK_SECONDS)
     lane: Lane | None = None
-    idle = 0.0
-    # What tasks keep lives long; the collector need not go through it again and again.
-    gc.set_threshold(50_000, 50, 50)
+    asked = time.monotonic()
+    garbage = _Garbage()
     try:
-        while idle < _IDLE_SECONDS and place.is_wanted:
+        while time.monotonic() - asked < _IDLE_SECONDS and place.is_wanted:
+            busy = lane is not None and lane.read_ahead()
+            listener.settimeout(0 if busy else _LOOK_SECONDS)
             try:
                 connection, _ = listener.accept()
-            except TimeoutError:
-                idle += _LOOK_SECONDS
+            except BlockingIOError:
                 continue
-            idle = 0.0
+            except TimeoutError:
+                garbage.collect_all()
+                continue
             with connection, contextlib.suppress(BrokenPipeError, ConnectionResetError):
                 connection.settimeout(None)
                 lane = _converse(connection, lane, index)
+            asked = time.monotonic()
+            garbage.collect()
     finally:
         if lane is not None:
             lane.close()
         place.leave()
+
+
+class _Garbage:
+    """Collects between requests: in the middle of a batch, all its records would be gone through again and again."""
+
+    def __init__(self) -> None:
+        gc.disable()
+        self._requests = 0
+
+    def collect(self) -> None:
+        """After a request."""
+        self._requests += 1
+        if self._requests < _REQUESTS_A_COLLECTION:
+            gc.collect(1)
+        else:
+            self.collect_all()
+
+    def collect_all(self) -> None:
+        """When there is time: what tasks keep is much, and lives long."""
+        if self._requests:
+            self._requests = 0
+            gc.collect()
 
 
 class _Place:
@@ -117,9 +144,11 @@ def _converse(connection: socket.socket, lane: Lane | None, index: int) -> Lane 
     """Answer until the other side is through."""
     while (request := receive(connection)) is not None:
         if "program" in request:
-            if lane is None:
-                lane = Lane(unpacked(request["program"]), index)
+            known, lane = lane, lane or Lane(unpacked(request["program"]), index)
             send(connection, {"ok": True})
+            if known is None:
+                with contextlib.suppress(MillstreamError):  # the first batch meets it again, and tells
+                    lane.prepare()
         elif lane is None:
             send(connection, {"need_program": True})
         else:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from concurrent.futures import TimeoutError as FutureTimeout
 from typing import TypeVar
@@ -53,6 +54,10 @@ class Outputs:
     def __init__(self, program: Program, lane: int) -> None:
         self._program = program
         self._exactly_once = program.config.exactly_once
+        #: Whether anything was written. As long as not, it is as good as a new one.
+        self.used = False
+        #: Whether something was written that is not committed.
+        self._open = False
         self._failure: ClientError | None = None
         overrides = {
             "linger.ms": "5",
@@ -88,26 +93,31 @@ class Outputs:
                 raise translate(place.error, "read the progress")
         return {place.partition: place.offset - 1 if place.offset > 0 else -1 for place in found}
 
-    def write(self, records: Iterable[OutputRecord], markers: Mapping[int, int]) -> None:
-        """Write all records, and with them, if exactly once, the batch of each marker."""
-        if self._exactly_once:
-            self._producer.begin_transaction()
-        try:
+    def write(self, records: Iterable[OutputRecord]) -> None:
+        """Write records; readers of committed records see them after `commit`."""
+        with self._reported():
+            self._begin()
             self._produce(records)
+
+    def commit(self, markers: Mapping[int, int]) -> None:
+        """All that was written is there, and with it, if exactly once, the batch of each marker."""
+        with self._reported():
+            self._begin()
             if self._exactly_once:
                 self._mark(markers)
                 self._producer.commit_transaction(_TRANSACTION_SECONDS)
             else:
                 self._producer.flush()
                 self._check()
-        except ProducerStuck:
-            raise
-        except BaseException as error:
-            if self._exactly_once:
-                self._abort()
-            if isinstance(error, KafkaException):
-                raise _failed(error.args[0]) from error
-            raise
+            self._open = False
+
+    def abort(self) -> None:
+        """Take back what was not committed, as far as that can be done."""
+        if self._open and self._exactly_once:
+            # A fenced or fatal producer has nothing to abort; its transaction is ended by the broker.
+            with contextlib.suppress(KafkaException):
+                self._producer.abort_transaction(_TRANSACTION_SECONDS)
+        self._open = False
 
     def close(self) -> None:
         """Wait for nothing: what is not committed is not meant to be seen."""
@@ -115,6 +125,20 @@ class Outputs:
         self._producer.purge()
         if self._group is not None:
             self._group.close()
+
+    @contextlib.contextmanager
+    def _reported(self) -> Iterator[None]:
+        try:
+            yield
+        except KafkaException as error:
+            raise _failed(error.args[0]) from error
+
+    def _begin(self) -> None:
+        self.used = True
+        if not self._open:
+            self._open = True
+            if self._exactly_once:
+                self._producer.begin_transaction()
 
     def _produce(self, records: Iterable[OutputRecord]) -> None:
         produce, poll = self._producer.produce, self._producer.poll
@@ -147,13 +171,6 @@ class Outputs:
                 sending.result(_MARK_SECONDS)
             except FutureTimeout:
                 raise ProducerStuck from None
-
-    def _abort(self) -> None:
-        try:
-            self._producer.abort_transaction(_TRANSACTION_SECONDS)
-        except KafkaException:
-            # A fenced or fatal producer has nothing to abort; its transaction is ended by the broker.
-            return
 
     def _not_delivered(self, error: ClientError, message: Message) -> None:
         self._failure = error

@@ -13,6 +13,9 @@ from millstream.config import StreamsConfig
 #: A failed task is tried again; Spark's local mode would not do that by itself.
 _LOCAL_TRIES = 4
 
+#: Spark's own JVM plans small batches and passes little on: the quick compiler alone, and no threads that collect.
+_LOCAL_JVM = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+
 _DEFAULTS = {
     "spark.ui.enabled": "false",
     "spark.driver.host": "127.0.0.1",
@@ -38,8 +41,10 @@ def spark_session(config: StreamsConfig) -> SparkSession:
     if active is not None:
         return active
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    builder = SparkSession.builder.appName(config.application_id).master(_master(config))
-    for name, value in {**_DEFAULTS, **{key: str(value) for key, value in config.spark.items()}}.items():
+    master = _master(config)
+    builder = SparkSession.builder.appName(config.application_id).master(master)
+    local = {"spark.driver.extraJavaOptions": _LOCAL_JVM} if master.startswith("local[") else {}
+    for name, value in {**_DEFAULTS, **local, **{key: str(value) for key, value in config.spark.items()}}.items():
         builder = builder.config(name, value)
     session = builder.getOrCreate()
     session.sparkContext.setLogLevel("ERROR")

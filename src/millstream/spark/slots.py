@@ -42,6 +42,8 @@ class TaskSlot:
         self._saved_progress: bytes | None = None
         self.changed = False
         self.processed = 0
+        self._processed_before = 0
+        self._had_records = False
         self._state_bytes = 0
         self._restored = 0
         #: Where its persistent stores keep their files.
@@ -51,32 +53,35 @@ class TaskSlot:
         """Whether this copy did the wave before, so that no file can know more."""
         return self._task is not None and self._version == self._before(version)
 
-    def run(
-        self,
-        version: Version,
-        now: int,
-        records: Mapping[Partition, list[RawRecord]],
-        global_state: GlobalState | None,
-    ) -> list[OutputRecord]:
-        """Process records; answers the outputs."""
+    def begin(self, version: Version, now: int, global_state: GlobalState | None) -> None:
+        """Be as far as a wave wants it."""
         task = self._current_task(version, now, global_state)
         task.context.batch_time = now  # type: ignore[attr-defined]
-        before = task.metrics.processed_records
+        self._processed_before = task.metrics.processed_records
+        self._had_records = False
+
+    def process(self, records: Mapping[Partition, list[RawRecord]]) -> list[OutputRecord]:
+        """Process some records of the wave, or all of them; answers the outputs."""
+        task = self._running
         for (topic, partition), found in records.items():
+            self._had_records = True
             task.add_records(topic, partition, self._numbered(task, (topic, partition), found))
         task.process_all()
+        return task.take_outputs()
+
+    def end(self) -> list[OutputRecord]:
+        """There are no more records in this wave; answers the last outputs."""
+        task = self._running
         punctuated = task.maybe_punctuate_wall_clock()
-        if records or punctuated:
+        if self._had_records or punctuated:
             task.commit(until_clean=True)
-        self.processed = task.metrics.processed_records - before
+        self.processed = task.metrics.processed_records - self._processed_before
         return task.take_outputs()
 
     def save(self, version: Version) -> None:
         """Write what the wave changed to the checkpoint."""
-        if self._task is None:
-            raise AssertionError("nothing ran")
-        changes = self._task.take_changes()
-        progress = self._task.save()
+        changes = self._running.take_changes()
+        progress = self._running.save()
         self.changed = bool(changes) or progress != self._saved_progress
         if self.changed:
             self._state_bytes += self._files.write_changes(version, changes, progress)
@@ -113,6 +118,12 @@ class TaskSlot:
             self._task = None
             if self._directory is not None:
                 shutil.rmtree(self._directory, ignore_errors=True)
+
+    @property
+    def _running(self) -> Task:
+        if self._task is None:
+            raise AssertionError("no wave has begun")
+        return self._task
 
     def _numbered(self, task: Task, place: Partition, records: list[RawRecord]) -> list[RawRecord]:
         """Records of an exchange with offsets that go on where the last ended, if there is anybody to see them."""

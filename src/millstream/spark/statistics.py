@@ -6,7 +6,8 @@ import threading
 import time
 from typing import Any
 
-_STAGES = ("read_s", "process_s", "save_s", "write_s")
+#: What lanes spend their time on, as they report it.
+STAGES = ("read_s", "process_s", "save_s", "write_s")
 
 
 class Statistics:
@@ -25,7 +26,7 @@ class Statistics:
         self._lag = 0
         self._batch_records = 0
         self._batch_seconds = 0.0
-        self._stages: dict[str, float] = dict.fromkeys(_STAGES, 0.0)
+        self._stages: dict[str, float] = dict.fromkeys(STAGES, 0.0)
 
     def add(self, reports: list[dict[str, Any]], seconds: float) -> None:
         """Take in the reports of one batch, which took so long."""
@@ -43,7 +44,7 @@ class Statistics:
                 self._processed += report["processed"]
                 self._written += report["written"]
                 self._tasks.update(report["tasks"])
-                for stage in _STAGES:
+                for stage in STAGES:
                     self._stages[stage] += report[stage]
 
     def span(self) -> tuple[float, float, float]:

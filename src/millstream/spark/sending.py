@@ -1,0 +1,80 @@
+"""What a wave sends on: records for repartition topics, and those read here for tasks of later waves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from millstream.kafka.partitioner import partition_for
+from millstream.spark.frames import Bundle, Parcel
+from millstream.spark.inputs import Partition
+from millstream.spark.plan import Slot
+from millstream.spark.program import Program
+from millstream.spark.statefiles import Version
+from millstream.task.records import OutputRecord, RawRecord
+
+#: Comes before all tasks in the order of origins.
+_READ_HERE = -1
+
+
+class Sending:
+    """Collects, during one wave of one lane, what goes to which lane and wave."""
+
+    def __init__(self, program: Program, lane: int, version: Version) -> None:
+        self._program = program
+        self._plan = program.plan
+        self._lane = lane
+        self._version = version
+        self._places = {slot: place for place, slot in enumerate(self._plan.slots)}
+        self._internal = {program.real_name(topic): topic for topic in program.topology.internal_topics}
+        self._counts = {real: self._plan.partitions_of(plain) for real, plain in self._internal.items()}
+        #: By topic, partition and origin.
+        self._bundles: dict[tuple[str, int, int], list[RawRecord]] = {}
+
+    def split(self, slot: Slot, results: list[OutputRecord]) -> list[OutputRecord]:
+        """Keep a task's records for repartition topics; the others are outputs."""
+        if not self._internal:
+            return results
+        origin = self._version.wave * len(self._places) + self._places[slot]
+        outputs: list[OutputRecord] = []
+        bundles, counts = self._bundles, self._counts
+        for topic, partition, key, value, timestamp, headers in results:
+            count = counts.get(topic)
+            if count is None:
+                outputs.append((topic, partition, key, value, timestamp, headers))
+                continue
+            if partition is None:
+                partition = 0 if key is None else partition_for(key, count)
+            place = (topic, partition, origin)
+            found = bundles.get(place)
+            if found is None:
+                found = bundles[place] = []
+            found.append((key, value, timestamp, headers, len(found)))
+        return outputs
+
+    def pass_on(self, read: Mapping[Partition, list[RawRecord]]) -> None:
+        """Send on what tasks of later waves take."""
+        for (topic, partition), records in read.items():
+            if records and any(self._plan.parts[part].topics[topic] > 0 for part in self._plan.readers(topic)):
+                self._bundles[topic, partition, _READ_HERE] = records
+
+    def parcels(self, now: int, statistics: dict[str, Any]) -> list[tuple[int, Parcel]]:
+        """A parcel for each lane and wave that gets something, one to this lane for every wave, the statistics."""
+        batch = self._version.batch
+        sent: dict[tuple[int, int], list[Bundle]] = {}
+        for (topic, partition, origin), records in self._bundles.items():
+            for lane, wave in self._receivers(topic, partition):
+                sent.setdefault((lane, wave), []).append(Bundle(topic, partition, origin, records))
+        parcels = [(lane, Parcel(wave, batch, now, bundles)) for (lane, wave), bundles in sent.items()]
+        if self._version.wave == 0:
+            parcels += [(self._lane, Parcel(wave, batch, now, [])) for wave in range(1, self._plan.waves)]
+        parcels.append((self._lane, Parcel(-1, batch, now, [], statistics)))
+        return parcels
+
+    def _receivers(self, topic: str, partition: int) -> Iterable[tuple[int, int]]:
+        """The lanes and waves of the tasks that take a partition later."""
+        plain = self._internal.get(topic, topic)
+        for part in self._plan.readers(plain):
+            wave = self._plan.parts[part].topics[plain]
+            if wave > 0:
+                yield self._plan.lane_of(Slot(part, partition), self._program.lanes), wave
