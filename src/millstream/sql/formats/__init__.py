@@ -2,7 +2,7 @@
 
 from millstream.sql.formats.catalogue import FORMATS, format_of
 from millstream.sql.formats.delimited import parse_delimiter
-from millstream.sql.formats.features import key_encoding, key_features, value_features
+from millstream.sql.formats.features import internal_encoding, key_encoding, key_features, value_features
 from millstream.sql.formats.format import Format, RegistryFormat, Row
 from millstream.sql.formats.registry import InMemoryRegistry, Reference, RegisteredSchema, SchemaRegistry
 from millstream.sql.formats.row_serde import RowSerde, check, serde
@@ -30,6 +30,7 @@ __all__ = [
     "check_schema_kind",
     "format_of",
     "infer_columns",
+    "internal_encoding",
     "key_encoding",
     "key_features",
     "parse_delimiter",

@@ -70,3 +70,12 @@ def key_encoding(encoding: Encoding, kinds: Sequence[SqlType], *, may_change: bo
     if len(kinds) != 1 and encoding.features:
         return Encoding(info)
     return encoding
+
+
+def internal_encoding(encoding: Encoding) -> Encoding:
+    """How rows of a topic are encoded where a query keeps them: with a schema of their own.
+
+    A query keeps other columns than its topics have, which the schema that a user chose does not know.
+    """
+    kept = tuple((name, value) for name, value in encoding.format.properties if name != "schemaId")
+    return Encoding(FormatInfo(encoding.format.name, kept), encoding.features)

@@ -55,6 +55,13 @@ class RowSerde(Serde[Row]):
         """The format, with its features."""
         return self._target.encoding
 
+    def for_topic(self, topic: str, is_key: bool) -> Serde[Row]:
+        """The serde for a topic: a registry keeps schemas by topic, and errors say which one it is."""
+        of = self._target
+        if topic == of.topic and is_key == of.is_key:
+            return self
+        return RowSerde(of.encoding, of.columns, is_key=is_key, registry=of.registry, topic=topic)
+
     def serialization_error(self, data: object, cause: BaseException) -> SerdeError:
         return self._failed(f"Error serializing message to topic: {self._target.topic}", cause)
 

@@ -30,7 +30,6 @@ class JsonSrFormat(RegistryFormat):
     schema_kind = "JSON"
     supported_features = frozenset({Feature.WRAP_SINGLES, Feature.UNWRAP_SINGLES})
     supported_properties = frozenset({"fullSchemaName", "schemaId"})
-    inherited_properties = frozenset({"fullSchemaName"})
 
     def check(self, target: Target) -> None:
         check_map_keys([column.type for column in target.columns], MAP_KEYS)
