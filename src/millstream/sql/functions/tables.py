@@ -20,14 +20,14 @@ def _item(arguments: Sequence[Argument]) -> SqlType:
     return array.item
 
 
-@FUNCTIONS.table_function("explode", "(ARRAY<T> list) -> T")
-def explode(array: list[Any] | None) -> list[Any]:
+@FUNCTIONS.table_function("explode", "(ARRAY<DECIMAL> input) -> DECIMAL", returns=_item)
+def explode_decimals(array: list[Any] | None) -> list[Any]:
     """Gives one row for each element of an array."""
     return array or []
 
 
-@FUNCTIONS.table_function("explode", "(ARRAY<DECIMAL> input) -> DECIMAL", returns=_item)
-def explode_decimals(array: list[Any] | None) -> list[Any]:
+@FUNCTIONS.table_function("explode", "(ARRAY<T> list) -> T")
+def explode(array: list[Any] | None) -> list[Any]:
     """Gives one row for each element of an array."""
     return array or []
 

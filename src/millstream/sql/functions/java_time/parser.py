@@ -58,17 +58,15 @@ class Parser:
         return days
 
     def only_date(self, text: str) -> int:
-        """The days since the epoch of the date in a text.
+        """The days since the epoch of the date in a text; what it leaves out is as on 1970-01-01.
 
         Raises:
-            FunctionError: it says no date, or something of a time too.
+            FunctionError: it does not follow the pattern, or says a time too.
         """
-        resolved = self.resolve(text)
-        if resolved.nanos is not None or any(field.in_time for field in resolved.rest):
+        days, rest = divmod(self.timestamp(text), 86_400_000)
+        if rest:
             raise FunctionError("Date format contains time field.")
-        if resolved.days is None:
-            raise FunctionError("Unable to obtain LocalDate from TemporalAccessor")
-        return resolved.days
+        return days
 
     def only_time(self, text: str) -> int:
         """The milliseconds of the day of the time in a text.

@@ -61,7 +61,7 @@ def aggregate_variants(function: UserFunction) -> list[AggregateVariant]:
 
 
 def _with_integers(signature: Signature) -> list[Signature]:
-    """The signature, and with INTEGER in place of BIGINT: arguments of aggregates are not widened, yet an int is both."""
+    """The signature, and with INTEGER for BIGINT: arguments of aggregates are not widened, yet an int is both."""
     whole = [at for at, parameter in enumerate(signature.parameters) if parameter.type == _BIGINT]
     signatures = []
     for choice in itertools.product((_BIGINT, Primitive(BaseType.INTEGER)), repeat=min(len(whole), _MOST_CHOICES)):
