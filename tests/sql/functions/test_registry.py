@@ -1,3 +1,5 @@
+"""What the registry knows."""
+
 from __future__ import annotations
 
 import pytest

@@ -1,3 +1,5 @@
+"""Signatures as text."""
+
 from __future__ import annotations
 
 import pytest
