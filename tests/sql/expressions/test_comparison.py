@@ -283,3 +283,12 @@ def test_decimal_constant_beside_double(evaluate) -> None:
     assert evaluate("D = 2.5") is True
     assert evaluate("D > P", D=12.51) is True
     assert evaluate("P = D", P=Decimal("0.10"), D=0.1) is True
+
+
+def test_constants_on_both_sides(evaluate) -> None:
+    assert evaluate("NULL IN (I)", I=None) is False
+    assert evaluate("5 IN (I, L)", I=5) is True
+    assert evaluate("D IS DISTINCT FROM 2.5e0") is False
+    assert evaluate("D IS DISTINCT FROM 2.5e0", D=None) is True
+    assert evaluate("D IS NOT DISTINCT FROM 2.5e0", D=None) is False
+    assert evaluate("1 < 2 AND 'a' <> 'b'") is True

@@ -173,3 +173,25 @@ def test_names_of_python_do_not_get_in_the_way(functions) -> None:
     schema = Schema.of([], [(name.strip("`"), INTEGER) for name in names])
     evaluate = compile_row([parse_expression(f"{name} / 2 + LEN('x')") for name in names], schema, functions)
     assert evaluate(tuple(range(0, 22, 2))) == tuple(range(1, 12))
+
+
+def test_keys_of_another_type_are_not_there(evaluate) -> None:
+    assert evaluate("MAP(1 := 'a')[1]") == "a"
+    assert evaluate("MAP(1 := 'a')[L]", L=1) is None
+
+
+def test_an_index_is_a_whole_number(evaluate) -> None:
+    with pytest.raises(SqlError, match="Expected a whole number as the index of an array, got: STRING"):
+        evaluate("ARR['a']")
+    assert evaluate("ARR[L]", L=2) == 20
+
+
+def test_too_deep_is_refused(functions) -> None:
+    from millstream.sql.expressions import Scope, infer
+    from millstream.sql.tree.expressions import IntegerLiteral, Sign
+
+    expression = IntegerLiteral(1)
+    for _ in range(5000):
+        expression = Sign(True, expression)
+    with pytest.raises(SqlError, match="nested too deeply"):
+        infer(expression, Scope({}, functions))

@@ -30,8 +30,12 @@ def resolve_call(call: FunctionCall, scope: Scope, infer: Infer) -> ScalarCall:
     Raises:
         SqlError: there is no such function, or it takes no such arguments.
     """
+    if id(call) in scope.calls:
+        return scope.calls[id(call)][1]
     factory = scope.functions.require_scalar(call.name)
-    return factory.resolve(_arguments(call.arguments, scope, infer), scope.config)
+    resolved = factory.resolve(_arguments(call.arguments, scope, infer), scope.config)
+    scope.calls[id(call)] = (call, resolved)
+    return resolved
 
 
 def table_call(call: FunctionCall, scope: Scope, infer: Infer) -> TableCall:

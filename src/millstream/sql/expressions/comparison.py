@@ -50,25 +50,28 @@ def comparison(generator: Generator, operator: ComparisonOperator, left: Code, r
         first, again = generator.twice(left)
         both = left.nullable and right.nullable
         text = f"({first} is not None and {again} == {right.text})" if both else f"({left.text} == {right.text})"
-    elif operator in _DISTINCT:
+    elif operator in _DISTINCT and left.nullable and right.nullable:
         one, other = generator.twice(left), generator.twice(right)
-        unequal = f"({one[1]} is None) is not ({other[1]} is None)"
-        if operator is ComparisonOperator.IS_NOT_DISTINCT_FROM:
-            unequal = f"({one[1]} is None) is ({other[1]} is None)"
-        text = f"({unequal} if ({one[0]} is None) | ({other[0]} is None) else {test.write(one[1], other[1])})"
+        same = "is" if operator is ComparisonOperator.IS_NOT_DISTINCT_FROM else "is not"
+        nulls = f"({one[1]} is None) {same} ({other[1]} is None)"
+        text = f"({nulls} if ({one[0]} is None) | ({other[0]} is None) else {test.write(one[1], other[1])})"
     else:
-        checks: list[str] = []
-        operands = [_checked(generator, code, checks, often=not test.plain) for code in (left, right)]
-        text = f"({' and '.join([*checks, test.write(*operands)])})"
+        nullable: list[str] = []
+        operands = [_checked(generator, code, nullable, often=not test.plain) for code in (left, right)]
+        if operator is ComparisonOperator.IS_DISTINCT_FROM:
+            text = " or ".join([*(f"{each} is None" for each in nullable), test.write(*operands)])
+        else:
+            text = " and ".join([*(f"{each} is not None" for each in nullable), test.write(*operands)])
+        text = f"({text})"
     return generator.folded(Code(text, BOOLEAN, nullable=False, raises=raises), left, right)
 
 
-def _checked(generator: Generator, code: Code, checks: list[str], often: bool) -> str:
-    """The text of an operand, which is tested for NULL first."""
+def _checked(generator: Generator, code: Code, nullable: list[str], often: bool) -> str:
+    """The text of an operand; what is to be tested for NULL before is added to `nullable`."""
     if not code.nullable and (code.atom or not often):
         return code.text
     first, again = generator.twice(code)
-    checks.append(f"{first} is not None")
+    nullable.append(first)
     return again
 
 
@@ -195,7 +198,7 @@ def in_list(generator: Generator, expression: InList) -> Code:
     value = generator.value(coerced[0])
     with generator.conditionally():
         options = [generator.value(choice) for choice in coerced[1:]]
-    if kind is None or not options:
+    if kind is None or not options or value.value is None:
         return Code("False", BOOLEAN, nullable=False, atom=True, value=False)
     raises = value.raises or any(option.raises for option in options)
     nested = isinstance(kind, (SqlArray, SqlMap, SqlStruct))
@@ -204,7 +207,9 @@ def in_list(generator: Generator, expression: InList) -> Code:
         return generator.folded(Code(f"({value.text} in {found})", BOOLEAN, nullable=False, raises=raises), value)
     first, again = generator.twice(value)
     tests = " or ".join(f"{again} == {option.text}" for option in options)
-    return Code(f"({first} is not None and ({tests}))", BOOLEAN, nullable=False, raises=raises)
+    if not value.is_constant:
+        tests = f"{first} is not None and ({tests})"
+    return Code(f"({tests})", BOOLEAN, nullable=False, raises=raises)
 
 
 def like(generator: Generator, expression: Like, quiet: bool) -> Code:

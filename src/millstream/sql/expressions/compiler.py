@@ -13,7 +13,7 @@ from millstream.sql.expressions.calls import table_call
 from millstream.sql.expressions.code import Code, Names, indented
 from millstream.sql.expressions.failures import Failures
 from millstream.sql.expressions.generator import Generator
-from millstream.sql.expressions.infer import infer
+from millstream.sql.expressions.infer import NESTED_TOO_DEEPLY, infer
 from millstream.sql.expressions.scope import Scope
 from millstream.sql.functions.registry import Registry
 from millstream.sql.processing_log import ProcessingLog, PythonLog, record_error
@@ -204,6 +204,8 @@ class _Writer:
             if code.kind is None:
                 raise SqlError("NULL expression not supported")
             return code
+        except RecursionError:
+            raise SqlError(NESTED_TOO_DEEPLY) from None
         except SqlError as error:
             text = format_expression(expression)
             raise StatementError(
@@ -231,6 +233,10 @@ class _Writer:
         failures = Failures(log or PythonLog(), logger, messages, filename, source, include_rows)
         # The name belongs to no module that can be imported: pickles hold the code itself.
         namespace = {"__name__": _MODULE, **self._names.globals, "failures": failures}
-        exec(compile(source, filename, "exec"), namespace)  # noqa: S102 - this module wrote the source
+        try:
+            code = compile(source, filename, "exec")
+        except (SyntaxError, RecursionError, MemoryError) as error:  # what is nested deeper than Python can go
+            raise SqlError(NESTED_TOO_DEEPLY) from error
+        exec(code, namespace)  # noqa: S102 - this module wrote the source
         function: Callable[[Row], Any] = namespace["evaluate"]
         return function

@@ -100,7 +100,7 @@ class Generator:
                 return self.constant(literal_value(expression), infer(expression, self.scope))
             case IntervalUnit(unit=unit):
                 return Code(self.names.of(unit.name, unit), None, nullable=False, atom=True)
-            case LambdaVariable(name=name):
+            case LambdaVariable(name=name) if name in self._parameters:
                 return self._parameters[name]
             case Comparison():
                 infer(expression, self.scope)
@@ -273,10 +273,7 @@ class Generator:
         first, again = self.twice(code)
         text = template.format(again)
         null = repr(function.null)
-        if code.nullable:
-            text = f"({null} if {first} is None else {text})"
-        else:
-            text = template.format(code.text)
+        text = f"({null} if {first} is None else {text})" if code.nullable else template.format(code.text)
         safe = source.base in _SAFE and (target.base is BaseType.STRING or source.base.widens_to(target.base))
         raises = code.raises or not safe or target.base is BaseType.DECIMAL
         return self.folded(Code(text, target, code.nullable and null == "None", raises), code)
@@ -294,9 +291,13 @@ class Generator:
         first, again = self.twice(base)
         if isinstance(base.kind, SqlMap):
             key = self.value(expression.index)
-            raises = base.raises or key.raises
+            if key.kind is not None and key.base is not base.kind.key.base:
+                return Code("None", kind)  # Java finds no BIGINT among INTEGERs either
+            raises = base.raises or key.raises or isinstance(key.kind, (SqlArray, SqlMap, SqlStruct))
             return Code(f"(None if {first} is None else {again}.get({key.text}))", kind, raises=raises)
         index = self.value(expression.index)
+        if index.base not in (BaseType.INTEGER, BaseType.BIGINT):
+            raise SqlError(f"Expected a whole number as the index of an array, got: {index.kind or 'null'}")
         if index.is_constant and isinstance(index.value, int):
             return self._element(first, again, index.value, base.but(kind=kind))
         return Code(f"{self.function(runtime.element)}({base.text}, {index.text})", kind, raises=True)

@@ -72,6 +72,9 @@ from millstream.sql.tree.format import format_expression
 
 _ISSUE = "(see https://github.com/confluentinc/ksql/issues/4239)"
 
+#: What is said of expressions that Python cannot go down to the bottom of.
+NESTED_TOO_DEEPLY = "The expression is nested too deeply"
+
 _EQUALITIES = {
     ComparisonOperator.EQUAL,
     ComparisonOperator.NOT_EQUAL,
@@ -90,6 +93,13 @@ def infer(expression: Expression, scope: Scope) -> SqlType | None:
     Raises:
         SqlError: the expression has no type; also for names and functions that are not there.
     """
+    try:
+        return _infer(expression, scope)
+    except RecursionError:
+        raise SqlError(NESTED_TOO_DEEPLY) from None
+
+
+def _infer(expression: Expression, scope: Scope) -> SqlType | None:
     match expression:
         case ColumnReference(name=name, source=source):
             return _column(name, source, scope)

@@ -6,9 +6,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from millstream.sql.functions.model import ScalarCall
 from millstream.sql.functions.registry import Registry
 from millstream.sql.schema.columns import Column, Schema
 from millstream.sql.schema.types import SqlType
+from millstream.sql.tree.expressions import FunctionCall
 
 
 @dataclass(frozen=True)
@@ -20,12 +22,14 @@ class Scope:
         functions: the functions there are.
         lambdas: the types of the parameters of the lambdas around the expression.
         config: settings of functions and of casts.
+        calls: what calls were found to mean, by the identity of the call (which is kept, so that it stays its own).
     """
 
     columns: Mapping[str, SqlType]
     functions: Registry
     lambdas: Mapping[str, SqlType] = field(default_factory=dict)
     config: Mapping[str, Any] = field(default_factory=dict)
+    calls: dict[int, tuple[FunctionCall, ScalarCall]] = field(default_factory=dict, compare=False, repr=False)
 
     @classmethod
     def of(
@@ -37,4 +41,4 @@ class Scope:
 
     def inside(self, parameters: Iterable[tuple[str, SqlType]]) -> Scope:
         """The scope of the body of a lambda."""
-        return replace(self, lambdas={**self.lambdas, **dict(parameters)})
+        return replace(self, lambdas={**self.lambdas, **dict(parameters)}, calls={})
