@@ -75,7 +75,9 @@ class Aggregation:
 
     def _group(self, source: Relation, value: FormatInfo, environment: Environment) -> Relation:
         context = ("Aggregate", "GroupBy")
-        if not source.is_table and not repartition_needed(source.schema, self.groups):
+        # The key of a windowed source is a key in a window: grouping by it alone makes another key.
+        keeps_key = not source.is_table and source.key.window is None
+        if keeps_key and not repartition_needed(source.schema, self.groups):
             return source.then(StreamGroupBy(context, source.schema, source.step, source.key.internal(value)))
         types = environment.known_types(self.groups, source.schema)
         keys = key_columns(self.groups, types, source.schema)

@@ -9,10 +9,12 @@ from millstream.sql.analysis.names import joined_name
 from millstream.sql.analysis.references import ReferenceCheck, UnknownColumn, unqualified
 from millstream.sql.analysis.sources import AliasedSource, QuerySources
 from millstream.sql.analysis.table_calls import TableFunctionSearch
+from millstream.sql.analysis.windows import window_info
 from millstream.sql.catalogue import Catalogue
 from millstream.sql.errors import SqlError
 from millstream.sql.functions.registry import Registry
 from millstream.sql.schema.columns import ROWTIME, SYSTEM_COLUMNS
+from millstream.sql.schema.formats import WindowInfo
 from millstream.sql.tree.expressions import BytesLiteral, ColumnReference, Expression, FunctionCall, TimeUnit
 from millstream.sql.tree.format import format_expression
 from millstream.sql.tree.queries import AllColumns, AllFields, Duration, Emit, Query, SelectItem, SingleColumn, Window
@@ -56,6 +58,13 @@ class Analysis:
         if window is None or not self.final or window.grace is not None:
             return window
         return replace(window, grace=Duration(0, TimeUnit.MILLISECONDS))
+
+    @property
+    def result_window(self) -> WindowInfo | None:
+        """The window of the result's keys: a new one, or that of the source unless records are grouped anew."""
+        if self.window is not None:
+            return window_info(self.window)
+        return None if self.group_by else self.first.source.window
 
     @property
     def final(self) -> bool:

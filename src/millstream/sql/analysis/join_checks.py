@@ -86,7 +86,7 @@ def _is_primary_key(expression: Expression, node: JoinNode | SourceNode, side: A
     if not isinstance(expression, ColumnReference):
         return False
     alias = expression.source or side.alias
-    keys = next(source.schema.key for source in node.sources() if source.alias == alias)
+    keys = next(source.source.schema.key for source in node.sources() if source.alias == alias)
     return len(keys) == 1 and keys[0].name == expression.name
 
 

@@ -17,7 +17,7 @@ from millstream.sql.analysis.request import PartitionCount, PlannedQuery, SinkRe
 from millstream.sql.analysis.rules import check_continuous, check_persistent, check_pull
 from millstream.sql.analysis.sinks import check_target, resolve_sink
 from millstream.sql.analysis.timestamps import check_timestamp_column
-from millstream.sql.analysis.windows import window_info
+from millstream.sql.analysis.wording import place
 from millstream.sql.catalogue import Catalogue
 from millstream.sql.errors import SqlError
 from millstream.sql.functions.registry import Registry
@@ -78,8 +78,7 @@ def _plan_transient(analysis: Analysis, environment: Environment, query_id: str)
         check_continuous(analysis)
     node = _build_nodes(analysis, environment, None)
     relation = node.build(environment)
-    window = analysis.first.source.window if analysis.window is None else window_info(analysis.window)
-    plan = QueryPlan(query_id, _names(analysis), None, relation.step, window)
+    plan = QueryPlan(query_id, _names(analysis), None, relation.step, analysis.result_window)
     return PlannedQuery(plan, node.kind, node.schema, limit=analysis.query.limit)
 
 
@@ -104,7 +103,7 @@ def _build_nodes(analysis: Analysis, environment: Environment, target: Schema | 
         result = AggregateNode(node, analysis, environment, target)
     else:
         if query.window is not None:
-            raise SqlError("WINDOW clause requires a GROUP BY clause.")
+            raise SqlError(f"{place(query.window.at)}WINDOW clause requires a GROUP BY clause.")
         result = ProjectNode(node, analysis.select, environment, persistent=analysis.persistent, target=target)
     if analysis.final:
         _check_final(analysis, environment.settings)

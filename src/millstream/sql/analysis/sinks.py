@@ -9,7 +9,6 @@ from millstream.sql.analysis.analyse import Analysis
 from millstream.sql.analysis.rekeying import is_null_key
 from millstream.sql.analysis.relations import Relation
 from millstream.sql.analysis.request import SinkRequest
-from millstream.sql.analysis.windows import window_info
 from millstream.sql.analysis.wording import place
 from millstream.sql.catalogue import Catalogue, Source
 from millstream.sql.errors import Location, SqlError
@@ -136,9 +135,8 @@ def resolve_sink(
             ),
         ),
     )
-    window = origin.window if analysis.window is None else window_info(analysis.window)
     topic = request.topic or f"{settings.get('ksql.output.topic.name.prefix', '')}{request.name}"
-    return Sink(request, topic, formats, window)
+    return Sink(request, topic, formats, analysis.result_window)
 
 
 def _key_format(request: SinkRequest, analysis: Analysis, *, keyless: bool) -> FormatInfo:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from millstream.sql.errors import SqlError
 from millstream.sql.functions.registry import Registry
+from millstream.sql.schema.types import quote
 from millstream.sql.tree.expressions import Expression, FunctionCall, SearchedCase
 from millstream.sql.tree.format import format_expression
 from millstream.sql.tree.walk import children
@@ -41,7 +42,7 @@ class TableFunctionSearch:
             case = expression
         if isinstance(expression, FunctionCall) and self.functions.is_table_function(expression.name):
             if outer is not None:
-                raise SqlError(f"Table functions cannot be nested: {outer}({expression.name}())")
+                raise SqlError(f"Table functions cannot be nested: {quote(outer)}({quote(expression.name)}())")
             if grouped:
                 raise SqlError("Table functions cannot be used with aggregations.")
             if case is not None:

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING
 
 from millstream.sql.analysis.environment import Environment
 from millstream.sql.analysis.projection import Projection
 from millstream.sql.analysis.relations import Relation
+from millstream.sql.analysis.sources import AliasedSource
 from millstream.sql.schema.columns import SYSTEM_COLUMNS, WINDOW_BOUNDS, Schema
 from millstream.sql.schema.formats import FormatInfo
 from millstream.sql.tree.expressions import ColumnReference, Expression
 from millstream.sql.tree.statements import SourceKind
-
-if TYPE_CHECKING:
-    from millstream.sql.analysis.nodes.source import SourceNode
 
 
 class Node(ABC):
@@ -32,14 +29,14 @@ class Node(ABC):
     alias: str | None
     inputs: tuple[Node, ...]
 
-    def sources(self) -> list[SourceNode]:
+    def sources(self) -> list[AliasedSource]:
         """The sources below it, left to right."""
         return [source for node in self.inputs for source in node.sources()]
 
     @property
     def value_format(self) -> FormatInfo:
         """What rows are encoded with on the way: the format of the leftmost source."""
-        return self.sources()[0].aliased.source.formats.value.format
+        return self.sources()[0].source.formats.value.format
 
     def star(self, alias: str | None) -> list[str]:
         """The columns that `*`, or `alias.*`, stands for."""

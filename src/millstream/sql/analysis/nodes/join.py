@@ -98,7 +98,7 @@ class JoinNode(JoinedNode):
         column = self._key.column
         if column is not None:
             return _joined(column), left[0].type
-        schemas = (source.aliased.source.schema for source in self.sources())
+        schemas = (source.source.schema for source in self.sources())
         return Aliases(schemas).synthetic_key(), left[0].type
 
     def resolve_key(self) -> None:
@@ -112,7 +112,8 @@ class JoinNode(JoinedNode):
         self._right.agree_on(key)
 
     def _default_key(self) -> KeyFormat:
-        return next((source.key for source in self.sources() if source.key.name != "NONE"), self._default)
+        keys = (KeyFormat.of(source.source) for source in self.sources())
+        return next((key for key in keys if key.name != "NONE"), self._default)
 
     def star(self, alias: str | None) -> list[str]:
         names = [name for side in self._sides() if alias is None or alias == side.alias for name in side.star(alias)]
@@ -143,7 +144,7 @@ class JoinNode(JoinedNode):
             raise keys_missing(sink, "join expression", candidates, all_needed=False)
 
     def _check_left_keys(self, projection: Projection) -> None:
-        left = self.sources()[0].aliased
+        left = self.sources()[0]
         keys = [ColumnReference(column.name, left.alias) for column in left.source.schema.key]
         missing = [key.name for key in keys if not _is_selected(key, projection)]
         if missing:
@@ -175,7 +176,7 @@ class JoinNode(JoinedNode):
         left, right = self._left.partitions(environment), self._right.partitions(environment)
         if left == right:
             return
-        left_name, right_name = (quote(side.sources()[0].aliased.alias) for side in (self._left, self._right))
+        left_name, right_name = (quote(side.sources()[0].alias) for side in (self._left, self._right))
         raise SqlError(
             f"Can't join {left_name} with {right_name} since the number of partitions don't match. "
             f"{left_name} partitions = {left}; {right_name} partitions = {right}. "

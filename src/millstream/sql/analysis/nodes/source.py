@@ -28,8 +28,8 @@ class SourceNode(Node):
     def key(self) -> KeyFormat:
         return KeyFormat.of(self.aliased.source)
 
-    def sources(self) -> list[SourceNode]:
-        return [self]
+    def sources(self) -> list[AliasedSource]:
+        return [self.aliased]
 
     def star(self, alias: str | None) -> list[str]:
         return in_star_order(self.schema)
