@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from millstream.sql.analysis.timestamps import check_timestamp_column
-from millstream.sql.catalogue import Source
+from millstream.sql.catalogue import Catalogue, Source
 from millstream.sql.engine.context import Context
 from millstream.sql.engine.entities import CommandId, CommandStatus, CurrentStatus, Entity, WarningEntity
 from millstream.sql.engine.inference import infer_elements, register_schemas
+from millstream.sql.engine.planning import persistent_query, plan
 from millstream.sql.engine.properties import WithClause
+from millstream.sql.engine.queries import PersistentQuery, QueryKind
 from millstream.sql.engine.topics import TopicDescription
 from millstream.sql.engine.upgrade import check_source_upgrade
 from millstream.sql.errors import ParseError, SqlError, StatementError
@@ -17,6 +19,8 @@ from millstream.sql.formats import check, key_features, value_features
 from millstream.sql.schema.columns import SYSTEM_COLUMNS, Column, Namespace, Schema
 from millstream.sql.schema.formats import Encoding, Formats, TimestampColumn
 from millstream.sql.schema.types import quote
+from millstream.sql.tree.expressions import ColumnReference
+from millstream.sql.tree.queries import Emit, Query, SingleColumn, Table
 from millstream.sql.tree.statements import Constraint, CreateSource, Element, SourceKind
 
 
@@ -33,13 +37,32 @@ def create_source(context: Context, statement: CreateSource, text: str) -> Entit
         return WarningEntity(statement_text=text, message=message)
     if existing is not None:
         check_source_upgrade(existing, source)
+    query = None
+    if source.read_only and source.kind is SourceKind.TABLE:
+        query = _keep(context, source, text)
     context.catalogue.put(source)
     message = f"{source.kind.value.capitalize()} created"
     return CurrentStatus(
         statement_text=text,
         command_id=CommandId(source.kind.value.lower(), quote(source.name), "create"),
-        command_status=CommandStatus(message),
+        command_status=CommandStatus(message, query_id=None if query is None else query.id),
     )
+
+
+def _keep(context: Context, source: Source, text: str) -> PersistentQuery:
+    """Start the query that keeps a source table, so that it can be asked."""
+    columns = (*source.schema.value, *source.schema.headers)
+    query = Query(
+        tuple(SingleColumn(ColumnReference(column.name), column.name) for column in columns),
+        Table(source.name, source.name),
+        emit=Emit.CHANGES,
+    )
+    alone = Catalogue({source.name: source})
+    planned = plan(context, query, None, context.queries.source_table_id(source.name), alone)
+    kept = persistent_query(context, QueryKind.CREATE_SOURCE, planned, text, None, alone)
+    context.queries.id_used()
+    context.queries.add(kept)
+    return kept
 
 
 def with_clause(statement: CreateSource, text: str) -> WithClause:

@@ -11,7 +11,7 @@ from millstream.sql.engine.context import Context
 from millstream.sql.engine.topics import TopicRecord
 from millstream.sql.errors import SqlError, StatementError
 from millstream.sql.expressions import evaluate_constant
-from millstream.sql.formats import serde
+from millstream.sql.formats import format_of, schema_of, serde, subject
 from millstream.sql.schema.columns import PSEUDO_COLUMNS, ROWTIME, Column
 from millstream.sql.schema.types import quote
 from millstream.sql.tree.expressions import Expression
@@ -73,12 +73,9 @@ def alternatives(catalogue: Catalogue, name: str, kind: SourceKind | None = None
     ]
     if not found:
         return ""
-    if len(found) == 1:
-        hint = "try removing double quotes from the source name." if name != name.upper() else ""
-        if hint:
-            return f"\nDid you mean {found[0]}? Hint: {hint}"
-        return f'\nDid you mean "{found[0]}"? Hint: wrap the source name in double quotes to make it case-sensitive.'
-    listed = ", ".join(f'"{item}"' if item != item.upper() else item for item in found)
+    if found == [name.upper()]:
+        return f"\nDid you mean {found[0]}? Hint: try removing double quotes from the source name."
+    listed = " or ".join(item if item == item.upper() else f'"{item}"' for item in found)
     return f"\nDid you mean {listed}? Hint: wrap the source name in double quotes to make it case-sensitive."
 
 
@@ -124,7 +121,31 @@ def _evaluate(context: Context, source: Source, name: str, expression: Expressio
 def _key_bytes(context: Context, source: Source, values: Values) -> bytes | None:
     if not values.key or all(value is None for value in values.key):
         return None
+    _check_key_schema(context, source)
     return _bytes(context, source, values.key, is_key=True)
+
+
+def _check_key_schema(context: Context, source: Source) -> None:
+    """See that the key's schema is the registered one: another would send equal keys to different partitions."""
+    encoding = source.formats.key
+    if context.registry is None or not format_of(encoding.format.name).infers_schemas:
+        return
+    latest = context.registry.latest(subject(source.topic, is_key=True))
+    made = schema_of(encoding, source.schema.key, is_key=True)
+    if latest is not None and _plain(latest.parsed) != _plain(made.parsed):
+        raise SqlError(
+            f"Cannot INSERT VALUES into data source {quote(source.name)}. ksqlDB generated schema would overwrite "
+            f"existing key schema.\n\tExisting Schema: {latest.text}\n\tksqlDB Generated: {made.text}"
+        )
+
+
+def _plain(schema: Any) -> Any:
+    """A schema without what only tells where it came from."""
+    if isinstance(schema, dict):
+        return {name: _plain(part) for name, part in schema.items() if not name.startswith("connect.")}
+    if isinstance(schema, list):
+        return list(map(_plain, schema))
+    return schema.strip() if isinstance(schema, str) else schema
 
 
 def _value_bytes(context: Context, source: Source, values: Values) -> bytes | None:
