@@ -11,7 +11,7 @@ from millstream.sql.formats import numbers
 from millstream.sql.formats.csv_text import join_line, split_line
 from millstream.sql.formats.format import Codec, Format, Row, Target
 from millstream.sql.formats.times import check_time
-from millstream.sql.schema.formats import FormatInfo
+from millstream.sql.schema.formats import Feature, FormatInfo
 from millstream.sql.schema.types import BaseType, SqlDecimal, SqlType, quote
 
 DELIMITER = "delimiter"
@@ -50,6 +50,7 @@ class DelimitedFormat(Format):
     """Separated values; an empty field is NULL."""
 
     name = "DELIMITED"
+    supported_features = frozenset({Feature.UNWRAP_SINGLES})  # a line of one field is bare anyway
     supported_properties = frozenset({DELIMITER})
     inherited_properties = frozenset({DELIMITER})
 

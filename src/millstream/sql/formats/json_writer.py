@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import msgspec
 import orjson
@@ -28,7 +29,8 @@ def json_writer(columns: Sequence[Column], *, unwrapped: bool) -> Callable[[Row]
     source = Source()
     kinds = [column.type for column in columns]
     needs_msgspec = any(_contains(kind, _FOR_MSGSPEC) for kind in kinds)
-    source.names["dumps"] = msgspec.json.Encoder(decimal_format="number").encode if needs_msgspec else orjson.dumps
+    dumps = msgspec.json.Encoder(decimal_format="number").encode if needs_msgspec else orjson.dumps
+    source.names["dumps"] = _with_null_keys(dumps) if any(_has_map(kind) for kind in kinds) else dumps
     source.names["double_to_text"] = double_to_text
     if unwrapped:
         value = _expression(source, kinds[0], "value")
@@ -64,6 +66,32 @@ def _has_struct(kind: SqlType) -> bool:
     if isinstance(kind, SqlMap):
         return _has_struct(kind.value)
     return isinstance(kind, SqlStruct)
+
+
+def _has_map(kind: SqlType) -> bool:
+    if isinstance(kind, SqlArray):
+        return _has_map(kind.item)
+    if isinstance(kind, SqlStruct):
+        return any(_has_map(field.type) for field in kind.fields)
+    return isinstance(kind, SqlMap)
+
+
+def _with_null_keys(dumps: Callable[[Any], bytes]) -> Callable[[Any], bytes]:
+    """An encoder that knows NULL keys of maps: they become text, as Jackson writes them."""
+
+    def encode(value: Any) -> bytes:
+        try:
+            return dumps(value)
+        except TypeError:
+            return dumps(_null_keys_as_text(value))
+
+    return encode
+
+
+def _null_keys_as_text(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {"null" if name is None else name: _null_keys_as_text(part) for name, part in value.items()}
+    return [_null_keys_as_text(part) for part in value] if isinstance(value, list) else value
 
 
 def _struct_function(source: Source, kind: SqlStruct) -> str:

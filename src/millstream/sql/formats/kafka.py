@@ -7,6 +7,7 @@ import struct
 from millstream.sql.errors import SqlError
 from millstream.sql.formats.format import Codec, Format, Row, Target, show_columns
 from millstream.sql.formats.none import VOID
+from millstream.sql.schema.formats import Feature
 from millstream.sql.schema.types import BaseType, SqlType
 
 _LAYOUTS = {
@@ -21,6 +22,7 @@ class KafkaFormat(Format):
     """Kafka's serialisers of int, long, double, string and bytes."""
 
     name = "KAFKA"
+    supported_features = frozenset({Feature.UNWRAP_SINGLES})  # its single column is bare anyway
     supports_multiple_columns = False
 
     def supports_key_type(self, kind: SqlType) -> bool:

@@ -161,7 +161,9 @@ def _writing_map(kind: SqlMap, part: FieldInfo) -> Conversion:
     def entries(items: Any) -> list[dict[str, Any]]:
         found = []
         for name, item in items.items():
-            entry = {"key": name if convert_key is None else convert_key(name)}
+            entry = {}
+            if name is not None:
+                entry["key"] = name if convert_key is None else convert_key(name)
             if item is not None:
                 entry["value"] = item if convert is None else convert(item)
             found.append(entry)
