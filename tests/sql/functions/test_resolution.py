@@ -17,9 +17,12 @@ from millstream.sql.schema.types import (
     BIGINT,
     BOOLEAN,
     BYTES,
+    DATE,
     DOUBLE,
     INTEGER,
     STRING,
+    TIME,
+    TIMESTAMP,
     Field,
     SqlArray,
     SqlDecimal,
@@ -84,6 +87,12 @@ def test_widens_inside_of_arrays_and_maps_but_not_of_structs() -> None:
 def test_widens_nothing_but_numbers_upwards(given: SqlType) -> None:
     with pytest.raises(SqlError, match="does not accept parameters"):
         function("(BIGINT a) -> INT").resolve([given], {})
+
+
+@pytest.mark.parametrize("declared", [BYTES, DATE, TIME, TIMESTAMP])
+def test_texts_are_read_as_times_and_bytes(declared: SqlType) -> None:
+    assert function(f"({declared} a) -> INT").resolve([STRING], {}).parameters == (declared,)
+    assert chosen(function(f"({declared} a) -> INT", "(STRING a) -> INT"), STRING) == "(STRING a) -> INT"
 
 
 def test_structs_match_by_their_fields() -> None:

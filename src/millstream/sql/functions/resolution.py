@@ -1,8 +1,9 @@
 """Which variant of a function a call means.
 
 First the variants that take the arguments as they are; if there is none, those that take them widened (INTEGER, BIGINT,
-DECIMAL, DOUBLE). Among several the best is the one, in this order, without a variadic parameter, with more parameters,
-with fewer type variables, without a variadic ANY, with its variadic parameter further right. No single best: ambiguous.
+DECIMAL, DOUBLE; STRING to times and BYTES). Among several the best is the one, in this order, without a variadic
+parameter, with more parameters, with fewer type variables, without a variadic ANY, with its variadic parameter further
+right. No single best: ambiguous.
 """
 
 from __future__ import annotations
@@ -69,7 +70,7 @@ def find(name: str, variants: Sequence[V], arguments: Sequence[Settled], *, wide
         name: how messages call the function.
         variants: all there are.
         arguments: the types of the arguments.
-        widen: whether numbers may be widened.
+        widen: whether arguments may be widened.
 
     Raises:
         SqlError: no variant takes the arguments, or several do and none is the best.
@@ -209,8 +210,15 @@ def compatible(argument: Settled, type_: ParamType, casts: bool) -> bool:
         case StructOf(fields), SqlStruct():
             return _struct_compatible(argument, fields)
         case Primitive(base), SqlType():
-            return argument.base is base or (casts and argument.base.widens_to(base))
+            return argument.base is base or (casts and _casts_to(argument.base, base))
     return False
+
+
+def _casts_to(actual: BaseType, declared: BaseType) -> bool:
+    """What needs no CAST: numbers widen, and texts are read as times and as bytes."""
+    if actual is BaseType.STRING:
+        return declared.is_time or declared is BaseType.BYTES
+    return actual.widens_to(declared)
 
 
 def _struct_compatible(actual: SqlStruct, fields: tuple[tuple[str, ParamType], ...]) -> bool:
