@@ -217,7 +217,7 @@ def _substitute(syntax: SyntaxTree, variables: Mapping[str, str]) -> SyntaxTree:
 def _error(error: PrepareError, syntax: SyntaxTree) -> ParseError:
     at: Location | None = error.at
     return ParseError(
-        f"{error.message}\nStatement: {syntax.text}",
+        error.message,
         statement=syntax.text,
         location=at,
         detail=None if at is None else excerpt(syntax.source, at),

@@ -37,9 +37,14 @@ _TEMPORAL = {
 
 @dataclass(frozen=True)
 class _Parenthesis(Expression):
-    """An expression in parentheses, for as long as it may still turn out to be the parameter of a lambda."""
+    """An expression in parentheses, for as long as it may still turn out to be the parameter of a lambda.
+
+    Attributes:
+        name: the name that is all there is in the parentheses.
+    """
 
     inner: Expression
+    name: str | None
 
 
 class ExpressionBuilder(TypeBuilder):
@@ -102,7 +107,8 @@ class ExpressionBuilder(TypeBuilder):
         return tree.Subscript(self._value(base), self._value(index), at=at)
 
     def parenthesis(self, at: Location, inner: Any) -> Expression:
-        return _Parenthesis(self._value(inner), at=at)
+        is_name = isinstance(inner, tree.ColumnReference) and inner.source is None
+        return _Parenthesis(self._value(inner), inner.name if is_name else None, at=at)
 
     # Operators.
 
@@ -223,14 +229,13 @@ class ExpressionBuilder(TypeBuilder):
 
         return tree.LambdaFunction(names, rewrite(self._value(body), bind), at=at)
 
-    def _parameter(self, parameter: Any) -> str:
+    def _parameter(self, parameter: Name | _Parenthesis) -> str:
         if isinstance(parameter, Name):
             return parameter.text
-        # `(x)` in front of an arrow; the grammar cannot tell it from an expression in parentheses.
-        inner = parameter.inner
-        if isinstance(inner, tree.ColumnReference) and inner.source is None:
-            return inner.name
-        raise PrepareError(f"{parameter.at}: Expected the names of a lambda's parameters", parameter.at)
+        # `(x)` in front of an arrow: the grammar cannot tell it from an expression in parentheses.
+        if parameter.name is None:
+            raise PrepareError(f"{parameter.at}: The parameters of a lambda must be names", parameter.at)
+        return parameter.name
 
     def _value(self, part: Any) -> Expression:
         """What was built, as a part of an expression around it."""

@@ -47,14 +47,15 @@ _SYMBOLS = {
     "LAMBDA_EXPRESSION": "=>",
 }
 
-#: What the terminals that are no keywords are called in the part of a message that is ours.
+#: What the terminals that are no words are called in the part of a message that is ours.
 _DESCRIPTIONS = {
+    "IDENTIFIER": "a name",
     "STRING": "a string",
     "INTEGER_VALUE": "a number",
     "DECIMAL_VALUE": "a number",
     "FLOATING_POINT_VALUE": "a number",
-    "IDENTIFIER": "a name",
-    "NEQ": "<>",
+    "VARIABLE": "a variable",
+    "NEQ": "'<>'",
     "$END": "the end",
 }
 _MOST_SHOWN = 12
@@ -109,9 +110,9 @@ class Mistake:
 def syntax_error(mistake: Mistake) -> ParseError:
     """The error for a mistake."""
     at = mistake.source.at(mistake.token)
-    lines = [f"{at}: Syntax Error", _explain(mistake, at), f"Statement: {mistake.text}"]
-    detail = f"{excerpt(mistake.source, at)}\n          expected: {_describe(mistake)}"
-    return ParseError("\n".join(lines), statement=mistake.text, location=at, detail=detail)
+    detail = f"{excerpt(mistake.source, at)}\n    expected: {_describe(mistake)}"
+    primary = f"{at}: Syntax Error\n{_explain(mistake, at)}"
+    return ParseError(primary, statement=mistake.text, location=at, detail=detail)
 
 
 def excerpt(source: Source, at: Location) -> str:
@@ -125,7 +126,7 @@ def excerpt(source: Source, at: Location) -> str:
         begin = max(0, column - 100)
         shown = line[begin : begin + 200]
     blanks = "".join("\t" if character == "\t" else " " for character in shown[: column - begin])
-    return f"\n    {shown}\n    {blanks}^"
+    return f"here:\n    {shown}\n    {blanks}^"
 
 
 def _explain(mistake: Mistake, at: Location) -> str:
@@ -174,12 +175,13 @@ def _show(mistake: Mistake, terminal: str) -> str:
 
 
 def _describe(mistake: Mistake) -> str:
-    """What could have come, for people: names stand for all the keywords that are names as well."""
+    """What could have come, for people: a name stands for all the keywords that are names as well."""
     expected = mistake.stack.expected()
     if "IDENTIFIER" in expected:
         expected = (expected - mistake.vocabulary.names) | {"IDENTIFIER"}
-    found = [name for name in (*mistake.vocabulary.order, "$END") if name in expected]
-    shown = list(dict.fromkeys(_DESCRIPTIONS.get(name) or _SYMBOLS.get(name, name) for name in found))
+    kinds = [text for name, text in _DESCRIPTIONS.items() if name in expected]
+    exact = [_show(mistake, name) for name in mistake.vocabulary.order if name in expected - _DESCRIPTIONS.keys()]
+    shown = list(dict.fromkeys([*kinds, *exact]))
     if len(shown) > _MOST_SHOWN:
         shown = [*shown[:_MOST_SHOWN], "..."]
     return ", ".join(shown) or "nothing"

@@ -25,7 +25,10 @@ class Stack:
         """The states after a terminal; None when it cannot come here."""
         states = list(self.states)
         while True:
-            action = self.table[states[-1]].get(terminal)
+            actions = self.table[states[-1]]
+            if not actions and terminal == "$END":
+                return Stack(self.table, tuple(states))
+            action = actions.get(terminal)
             if action is None:
                 return None
             if action[0] is Shift:
