@@ -150,7 +150,7 @@ class _Translator:
                 reader = ClassReader(self.pattern, self.position, "U" in self.flags, "x" in self.flags, self.error)
                 text = reader.read()
                 self.position = reader.position
-                return text
+                return self.in_any_case(text)
             case "(":
                 return self.group()
             case "\\":
@@ -159,7 +159,18 @@ class _Translator:
                 raise self.error(f"Dangling meta character '{character}'")
             case "{":
                 raise self.error("Illegal repetition")
-        return literal(character)
+        return self.character(character)
+
+    def character(self, character: str) -> str:
+        """A character that means itself; with the flag i in both cases, those of ASCII unless the flag u is on."""
+        if "i" not in self.flags:
+            return literal(character)
+        if character.isascii():
+            return f"[{character.lower()}{character.upper()}]" if character.isalpha() else literal(character)
+        return self.in_any_case(literal(character)) if "u" in self.flags else character
+
+    def in_any_case(self, text: str) -> str:
+        return f"(?i:{text})" if "i" in self.flags else text
 
     def dot(self) -> str:
         if "s" in self.flags:
@@ -209,11 +220,9 @@ class _Translator:
         self.flags = (before | frozenset(on)) - frozenset(off)
         if "U" in on:
             self.flags |= {"u"}
-        change = ("i" if "i" in on else "") + ("-i" if "i" in off else "")
         if end == ")":
-            # The flags hold until the group around them ends, which `alternatives` sees to.
-            return f"(?{change})" if change else ""
-        text = self.rest_of_group(f"(?{change}:")
+            return ""  # The flags hold until the group around them ends, which `alternatives` sees to.
+        text = self.rest_of_group("(?:")
         self.flags = before
         return text
 
@@ -229,7 +238,7 @@ class _Translator:
                 quoted = self.pattern[self.position : end if end >= 0 else len(self.pattern)]
                 self.position = len(self.pattern) if end < 0 else end + 2
                 # A quantifier after the quotation is for its last character only.
-                return "".join(map(literal, quoted))
+                return "".join(map(self.character, quoted))
             case "E":
                 return ""
             case "A":
@@ -246,20 +255,20 @@ class _Translator:
                 return self.named_backreference()
             case "p" | "P":
                 text, self.position = property_class(self.pattern, self.position, character == "P", self.error)
-                return text
+                return self.in_any_case(text)
         code, self.position = read_code(self.pattern, self.position, character, self.error)
-        return literal(code)
+        return self.character(code)
 
     def backreference(self, first: str) -> str:
         number = int(first)
         while self.peek().isdigit() and number * 10 + int(self.peek()) <= self.groups:
             number = number * 10 + int(self.take())
         # A group that does not exist never matches.
-        return f"(?:\\{number})" if number <= self.groups else "(?!)"
+        return self.in_any_case(f"(?:\\{number})") if number <= self.groups else "(?!)"
 
     def named_backreference(self) -> str:
         match = regex.compile(r"<([a-zA-Z][a-zA-Z0-9]*)>").match(self.pattern, self.position)
         if match is None:
             raise self.error("\\k is not followed by '<' for named capturing group")
         self.position = match.end()
-        return f"(?P={match[1]})"
+        return self.in_any_case(f"(?P={match[1]})")

@@ -247,8 +247,10 @@ def argument_text(argument: Settled) -> str:
     match argument:
         case None:
             return "null"
-        case LambdaArgument() | LambdaType():
+        case LambdaArgument():
             return "LAMBDA"
+        case LambdaType(parameters, returns):
+            return f"LAMBDA ({', '.join(map(argument_text, parameters))}) => {argument_text(returns)}"
         case IntervalArgument():
             return "INTERVALUNIT"
         case SqlArray(item=item):
