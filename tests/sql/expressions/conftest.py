@@ -91,7 +91,7 @@ class Evaluator:
 
     def test(self, text: str, **columns: Any) -> bool:
         test = compile_predicate(parse_expression(text), SCHEMA, self.functions, log=self.log)
-        return test(tuple({**ROW, **columns}.values()))
+        return test(None, tuple({**ROW, **columns}.values()))
 
     def type(self, text: str) -> str:
         return str(infer(parse_expression(text), Scope.of(SCHEMA, self.functions)))

@@ -12,6 +12,7 @@ from millstream.sql.expressions.casts import date_to_timestamp
 from millstream.sql.expressions.code import UNKNOWN, Code
 from millstream.sql.expressions.coercion import coerce_all
 from millstream.sql.expressions.infer import infer
+from millstream.sql.functions.ordering import order_key
 from millstream.sql.schema.time_text import parse_date, parse_time, parse_timestamp
 from millstream.sql.schema.types import BOOLEAN, BaseType, SqlArray, SqlMap, SqlStruct
 from millstream.sql.tree.expressions import Between, Comparison, ComparisonOperator, InList, Like, NullLiteral
@@ -112,11 +113,13 @@ def _test_of(generator: Generator, operator: ComparisonOperator, left: Code, rig
         return _Test(symbol, f"{sides[0]} {{op}} {sides[1]}", plain=BaseType.BIGINT not in bases and symbol != "==")
     if symbol in ("==", "!="):
         return _equality_test(symbol, left, right)
-    if left.base is BaseType.STRING:
-        return _text_test(generator, symbol, left, right)
-    if left.base is BaseType.BYTES:
-        signed = generator.function(runtime.signed_bytes)
-        return _Test(symbol, f"{signed}({{a}}) {{op}} {signed}({{b}})", plain=False)
+    if any(code.is_constant and isinstance(code.value, str) and code.value.isascii() for code in (left, right)):
+        # Python orders by code points, Java by UTF-16 units: the same as soon as one side is ASCII.
+        return _Test(symbol)
+    key = order_key(left.type)
+    if key is not None:
+        name = generator.function(key, "ordered")
+        return _Test(symbol, f"{name}({{a}}) {{op}} {name}({{b}})", plain=False)
     return _Test(symbol)
 
 
@@ -126,20 +129,6 @@ def _equality_test(symbol: str, left: Code, right: Code) -> _Test:
         return _Test(symbol)
     equal = "False" if isinstance(left.kind, SqlStruct) else "(not {a} and not {b})"
     return _Test(symbol, equal if symbol == "==" else f"(not {equal})", plain=False)
-
-
-def _text_test(generator: Generator, symbol: str, left: Code, right: Code) -> _Test:
-    """Python orders by code points, Java by UTF-16 units: the same as soon as one side is ASCII."""
-    if any(code.is_constant and isinstance(code.value, str) and code.value.isascii() for code in (left, right)):
-        return _Test(symbol)
-    before = generator.function(runtime.text_before)
-    forms = {
-        "<": f"{before}({{a}}, {{b}})",
-        ">": f"{before}({{b}}, {{a}})",
-        "<=": f"not {before}({{b}}, {{a}})",
-        ">=": f"not {before}({{a}}, {{b}})",
-    }
-    return _Test(symbol, forms[symbol], plain=False)
 
 
 def _exact(generator: Generator, code: Code, side: str) -> str:

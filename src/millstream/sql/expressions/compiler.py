@@ -39,6 +39,7 @@ def compile_row(
     logger: str = "processing",
     names: Sequence[str] | None = None,
     what: str = "Select",
+    tombstones: bool = False,
 ) -> Callable[[Row], Row]:
     """One function for several expressions over a row.
 
@@ -51,6 +52,7 @@ def compile_row(
         logger: who tells of errors.
         names: what the expressions are called, for messages.
         what: what the expressions are for, for messages of the compiler.
+        tombstones: whether there may be no row, which gives none.
 
     Returns:
         From the row to the tuple of the values.
@@ -65,7 +67,7 @@ def compile_row(
     )
     positions = _positions(schema)
     plain = [_position(expression, positions) for expression in expressions]
-    if len(plain) > 1 and all(at is not None for at in plain):
+    if len(plain) > 1 and not tombstones and all(at is not None for at in plain):
         return operator.itemgetter(*plain)
     writer = _Writer(schema, functions, positions, config or {}, what)
     results = []
@@ -75,7 +77,8 @@ def compile_row(
         else:
             code = writer.root(expression)
             results.append(writer.rescued(code, f"failures.column(error, {index}, r)"))
-    return writer.finish(["return (", *indented([f"{result}," for result in results]), ")"], log, logger, messages)
+    last = ["return (", *indented([f"{result}," for result in results]), ")"]
+    return writer.finish(last, log, logger, messages, missing="None" if tombstones else None)
 
 
 def compile_value(
@@ -109,8 +112,8 @@ def compile_predicate(
     log: ProcessingLog | None = None,
     config: Config | None = None,
     logger: str = "processing",
-) -> Callable[[Row], bool]:
-    """A function for a condition over a row: what is NULL or fails is FALSE."""
+) -> Callable[[Any, Row | None], bool]:
+    """A function for a condition over the row of a key: what is NULL, fails or has no row is FALSE."""
     writer = _Writer(schema, functions, _positions(schema), config or {}, "Predicate")
     code = writer.root(expression)
     if code.base is not BaseType.BOOLEAN:
@@ -119,7 +122,7 @@ def compile_predicate(
     told = f"Error evaluating predicate {format_expression(expression)}"
     if code.nullable or code.raises:
         result = f"{result} is True"
-    return writer.finish([f"return {result}"], log, logger, (told,))
+    return writer.finish([f"return {result}"], log, logger, (told,), parameters="key, r", missing="False")
 
 
 def compile_table_call(
@@ -223,11 +226,19 @@ class _Writer:
         return target
 
     def finish(
-        self, last: list[str], log: ProcessingLog | None, logger: str, messages: tuple[str, ...]
-    ) -> Callable[[Row], Any]:
-        """The function, compiled."""
-        body = [*self._generator.loads(), *self._generator.body.lines, *last]
-        source = "\n".join(["def evaluate(r):", *indented(body), ""])
+        self,
+        last: list[str],
+        log: ProcessingLog | None,
+        logger: str,
+        messages: tuple[str, ...],
+        *,
+        parameters: str = "r",
+        missing: str | None = None,
+    ) -> Callable[..., Any]:
+        """The function, compiled. `missing` is its result when there is no row."""
+        guard = [] if missing is None else ["if r is None:", f"    return {missing}"]
+        body = [*guard, *self._generator.loads(), *self._generator.body.lines, *last]
+        source = "\n".join([f"def evaluate({parameters}):", *indented(body), ""])
         filename = f"<millstream sql {hashlib.sha256(source.encode()).hexdigest()[:12]}>"
         include_rows = str(self._config.get(_INCLUDE_ROWS, False)).lower() == "true"
         failures = Failures(log or PythonLog(), logger, messages, filename, source, include_rows)
@@ -238,5 +249,5 @@ class _Writer:
         except (SyntaxError, RecursionError, MemoryError) as error:  # what is nested deeper than Python can go
             raise SqlError(NESTED_TOO_DEEPLY) from error
         exec(code, namespace)  # noqa: S102 - this module wrote the source
-        function: Callable[[Row], Any] = namespace["evaluate"]
+        function: Callable[..., Any] = namespace["evaluate"]
         return function

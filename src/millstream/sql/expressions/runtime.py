@@ -11,8 +11,6 @@ from millstream.sql.errors import FunctionError, SqlError
 #: What LIKE's wildcards do not match.
 _NO_LINE_END = r"[^\n\r\x85\u2028\u2029]"
 
-_SIGNED = bytes((byte + 128) % 256 for byte in range(256))
-
 
 def required(value: Any) -> Any:
     """A value that must not be NULL: a condition.
@@ -41,22 +39,6 @@ def element(array: list[Any] | None, index: int) -> Any:
     if 0 < index <= len(array):
         return array[index - 1]
     return array[index] if -len(array) <= index < 0 else None
-
-
-def text_before(left: str, right: str) -> bool:
-    """Whether a text comes before another: by UTF-16 units.
-
-    >>> text_before(chr(0x10000), chr(0xE000))
-    True
-    """
-    if left.isascii() or right.isascii():
-        return left < right
-    return left.encode("utf-16-be", "surrogatepass") < right.encode("utf-16-be", "surrogatepass")
-
-
-def signed_bytes(value: bytes) -> bytes:
-    """Bytes whose order is that of the signed bytes."""
-    return value.translate(_SIGNED)
 
 
 @lru_cache(maxsize=1024)

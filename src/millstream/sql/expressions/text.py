@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
 from millstream.sql.formats.numbers import double_to_text
-from millstream.sql.schema.time_text import date_text, time_text, timestamp_text
+from millstream.sql.functions.utf16 import units
+from millstream.sql.schema.time_text import date_text, timestamp_text
 from millstream.sql.schema.types import BaseType, SqlArray, SqlMap, SqlStruct, SqlType
 
 
@@ -35,6 +36,25 @@ def bytes_text(value: bytes) -> str:
     return f"java.nio.HeapByteBuffer[pos=0 lim={len(value)} cap={len(value)}]"
 
 
+def inner_time_text(value: int) -> str:
+    """A TIME inside of something, as text.
+
+    >>> inner_time_text(3_600_500)
+    '01:00:00'
+    """
+    return timestamp_text(value)[11:19]
+
+
+def inner_timestamp_text(value: int) -> str:
+    """A TIMESTAMP inside of something, as text.
+
+    >>> inner_timestamp_text(0), inner_timestamp_text(120)
+    ('1970-01-01 00:00:00.0', '1970-01-01 00:00:00.12')
+    """
+    day, _, time = timestamp_text(value).partition("T")
+    return f"{day} {time[:10]}{time[10:].rstrip('0')}"
+
+
 _PLAIN: dict[BaseType, Callable[[Any], str]] = {
     BaseType.BOOLEAN: boolean_text,
     BaseType.INTEGER: str,
@@ -44,8 +64,8 @@ _PLAIN: dict[BaseType, Callable[[Any], str]] = {
     BaseType.STRING: str,
     BaseType.BYTES: bytes_text,
     BaseType.DATE: date_text,
-    BaseType.TIME: time_text,
-    BaseType.TIMESTAMP: timestamp_text,
+    BaseType.TIME: inner_time_text,
+    BaseType.TIMESTAMP: inner_timestamp_text,
 }
 
 
@@ -64,6 +84,33 @@ def writer(kind: SqlType) -> Callable[[Any], str]:
         case SqlStruct(fields=fields):
             return _StructWriter(tuple((field.name, writer(field.type)) for field in fields))
     return _Nullable(_PLAIN[kind.base])
+
+
+def in_hash_order(keys: Collection[Any]) -> list[Any]:
+    """Keys in the order in which Java's HashMap has them, as long as they are text or whole numbers.
+
+    >>> in_hash_order(["two", "one", "three"])
+    ['one', 'two', 'three']
+    """
+    size = 16
+    while len(keys) > size * 3 // 4:
+        size *= 2
+    return sorted(keys, key=lambda key: _spread(_hash(key)) & size - 1)
+
+
+def _hash(key: Any) -> int:
+    if isinstance(key, str):
+        result = 0
+        for unit in units(key):
+            result = result * 31 + ord(unit) & 0xFFFF_FFFF
+        return result
+    if isinstance(key, int):
+        return (key ^ key >> 32 if abs(key) > 0x7FFF_FFFF else key) & 0xFFFF_FFFF
+    return 0
+
+
+def _spread(hashed: int) -> int:
+    return hashed ^ hashed >> 16
 
 
 @dataclass(frozen=True)
@@ -90,7 +137,8 @@ class _MapWriter:
     def __call__(self, value: dict[Any, Any] | None) -> str:
         if value is None:
             return "null"
-        return "{" + ", ".join(f"{self.write_key(key)}={self.write_value(item)}" for key, item in value.items()) + "}"
+        pairs = (f"{self.write_key(key)}={self.write_value(value[key])}" for key in in_hash_order(value))
+        return f"{{{', '.join(pairs)}}}"
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
@@ -17,6 +16,7 @@ from millstream.sql.formats.numbers import (
     parse_integer,
     plain,
 )
+from millstream.sql.functions.encodings import to_bytes
 from millstream.sql.schema.decimals import widen
 from millstream.sql.schema.time_text import (
     date_text,
@@ -64,7 +64,7 @@ def parse_finite_double(text: str) -> float:
 
 def decode_base64(text: str) -> bytes:
     """BYTES as text writes them."""
-    return base64.b64decode(text, validate=True)
+    return to_bytes(text, "base64")
 
 
 def literal_value(literal: Literal) -> Any:
