@@ -36,13 +36,13 @@ def _unique(items: Iterable[Any], key: Key) -> dict[Any, Any]:
     return found
 
 
-@FUNCTIONS.scalar("array_length", "(ARRAY<T> array) -> INTEGER")
+@FUNCTIONS.scalar("ARRAY_LENGTH", "(ARRAY<T> array) -> INTEGER")
 def array_length(array: Items) -> int:
     """Returns the length of an array."""
     return len(array)
 
 
-@FUNCTIONS.scalar("array_contains", "(ARRAY<T> array, T val) -> BOOLEAN", pass_null=True)
+@FUNCTIONS.scalar("ARRAY_CONTAINS", "(ARRAY<T> array, T val) -> BOOLEAN", pass_null=True)
 def array_contains(array: Items | None, value: Any) -> bool:
     """Returns true if the array is non-null and contains the supplied value."""
     return array is not None and value in array
@@ -115,7 +115,7 @@ _TEXTS: dict[BaseType, Callable[[Any], str]] = {
 
 
 @FUNCTIONS.scalar_factory(
-    "array_join", "(ARRAY<T> array) -> STRING", "(ARRAY<T> array, STRING delimiter) -> STRING", pass_null=True
+    "ARRAY_JOIN", "(ARRAY<T> array) -> STRING", "(ARRAY<T> array, STRING delimiter) -> STRING", pass_null=True
 )
 def array_join(context: ScalarContext) -> Callable[..., str | None]:
     """Joins the elements of an array into one string, with a comma or the given delimiter between them."""
@@ -201,7 +201,7 @@ def slice_(array: Items | None, start: int | None, end: int | None) -> Items | N
 
 
 @FUNCTIONS.scalar(
-    "generate_series",
+    "GENERATE_SERIES",
     "(INTEGER start, INTEGER end) -> ARRAY<INTEGER>",
     "(BIGINT start, BIGINT end) -> ARRAY<BIGINT>",
 )
@@ -211,7 +211,7 @@ def generate_series(start: int, end: int) -> Items:
 
 
 @FUNCTIONS.scalar(
-    "generate_series",
+    "GENERATE_SERIES",
     "(INTEGER start, INTEGER end, INTEGER step) -> ARRAY<INTEGER>",
     "(BIGINT start, BIGINT end, INTEGER step) -> ARRAY<BIGINT>",
 )

@@ -19,7 +19,7 @@ def transform_array(array: list[Any], function: Callable[[Any], Any]) -> list[An
 
 @FUNCTIONS.scalar(
     "transform",
-    "(MAP<K, V> map, LAMBDA (K, V) -> R keyFunction, LAMBDA (K, V) -> T valueFunction) -> MAP<R, T>",
+    "(MAP<K, V> map, LAMBDA (K, V) -> R biFunction1, LAMBDA (K, V) -> T biFunction2) -> MAP<R, T>",
 )
 def transform_map(
     entries: dict[Any, Any], key_function: Callable[[Any, Any], Any], value_function: Callable[[Any, Any], Any]
@@ -42,7 +42,7 @@ def filter_array(array: list[Any], function: Callable[[Any], bool | None]) -> li
     return [item for item in array if _is_true(function(item))]
 
 
-@FUNCTIONS.scalar("filter", "(MAP<K, V> map, LAMBDA (K, V) -> BOOLEAN function) -> MAP<K, V>")
+@FUNCTIONS.scalar("filter", "(MAP<K, V> map, LAMBDA (K, V) -> BOOLEAN biFunction) -> MAP<K, V>")
 def filter_map(entries: dict[Any, Any], function: Callable[[Any, Any], bool | None]) -> dict[Any, Any]:
     """Keeps the entries of a map for which a function is true."""
     kept = {key: value for key, value in entries.items() if _is_true(function(key, value))}
@@ -57,7 +57,7 @@ def _is_true(value: bool | None) -> bool:
     return value
 
 
-@FUNCTIONS.scalar("reduce", "(ARRAY<T> list, S initialState, LAMBDA (S, T) -> S function) -> S", pass_null=True)
+@FUNCTIONS.scalar("reduce", "(ARRAY<T> list, S initialState, LAMBDA (S, T) -> S biFunction) -> S", pass_null=True)
 def reduce_array(array: list[Any] | None, state: Any, function: Callable[[Any, Any], Any]) -> Any:
     """Reduces an array to one value: the function makes each next state from the state and an element."""
     if state is None or array is None:
@@ -67,7 +67,7 @@ def reduce_array(array: list[Any] | None, state: Any, function: Callable[[Any, A
     return state
 
 
-@FUNCTIONS.scalar("reduce", "(MAP<K, V> map, S initialState, LAMBDA (S, K, V) -> S function) -> S", pass_null=True)
+@FUNCTIONS.scalar("reduce", "(MAP<K, V> map, S initialState, LAMBDA (S, K, V) -> S triFunction) -> S", pass_null=True)
 def reduce_map(entries: dict[Any, Any] | None, state: Any, function: Callable[[Any, Any, Any], Any]) -> Any:
     """Reduces a map to one value: the function makes each next state from the state, a key and its value."""
     if state is None or entries is None:

@@ -11,7 +11,7 @@ FUNCTIONS = Declarations("MAP")
 Entries: TypeAlias = dict[Any, Any]
 
 
-@FUNCTIONS.scalar("as_map", "(ARRAY<STRING> keys, ARRAY<T> values) -> MAP<STRING, T>")
+@FUNCTIONS.scalar("AS_MAP", "(ARRAY<STRING> keys, ARRAY<T> values) -> MAP<STRING, T>")
 def as_map(keys: list[str], values: list[Any]) -> Entries:
     """Constructs a map from an array of keys and an array of values; keys without a value have NULL."""
     missing = [None] * (len(keys) - len(values))
@@ -39,7 +39,7 @@ def map_union(first: Entries | None, second: Entries | None) -> Entries | None:
 
 
 @FUNCTIONS.scalar(
-    "entries",
+    "ENTRIES",
     "(MAP<STRING, INTEGER> map, BOOLEAN sorted) -> ARRAY<STRUCT<K STRING, V INTEGER>>",
     "(MAP<STRING, BIGINT> map, BOOLEAN sorted) -> ARRAY<STRUCT<K STRING, V BIGINT>>",
     "(MAP<STRING, DOUBLE> map, BOOLEAN sorted) -> ARRAY<STRUCT<K STRING, V DOUBLE>>",

@@ -9,7 +9,7 @@ from millstream.sql.functions.declare import Declarations
 FUNCTIONS = Declarations("CONDITIONAL")
 
 
-@FUNCTIONS.scalar("coalesce", "(T first, T... others) -> T", pass_null=True)
+@FUNCTIONS.scalar("COALESCE", "(T first, T... others) -> T", pass_null=True)
 def coalesce(*values: Any) -> Any:
     """Returns the first value that is not NULL."""
     for value in values:
@@ -18,19 +18,19 @@ def coalesce(*values: Any) -> Any:
     return None
 
 
-@FUNCTIONS.scalar("ifnull", "(T expression, T altValue) -> T", pass_null=True)
+@FUNCTIONS.scalar("IFNULL", "(T expression, T altValue) -> T", pass_null=True)
 def if_null(value: Any, alternative: Any) -> Any:
     """Returns the value, or the alternative if it is NULL."""
     return alternative if value is None else value
 
 
-@FUNCTIONS.scalar("nullif", "(T expr1, T expr2) -> T", pass_null=True)
+@FUNCTIONS.scalar("NULLIF", "(T expr1, T expr2) -> T", pass_null=True)
 def null_if(first: Any, second: Any) -> Any:
     """Returns NULL if both values are equal, else the first."""
     return None if first == second else first
 
 
-@FUNCTIONS.scalar("as_value", "(T keyColumn) -> T", pass_null=True)
+@FUNCTIONS.scalar("AS_VALUE", "(T keyColumn) -> T", pass_null=True)
 def as_value(key: Any) -> Any:
     """Copies a key column into the value."""
     return key
