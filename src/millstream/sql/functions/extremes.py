@@ -40,4 +40,4 @@ def least(context: ScalarContext) -> Callable[..., Any]:
 
 
 def _extreme(choose: Callable[..., Any], key: Key, *values: Any) -> Any:
-    return choose((value for value in values if value is not None), key=key, default=None)
+    return choose([value for value in values if value is not None], key=key, default=None)

@@ -8,6 +8,8 @@ from decimal import Decimal
 from functools import lru_cache, partial
 from typing import Any
 
+import orjson
+
 from millstream.sql.errors import FunctionError
 from millstream.sql.functions.declare import Declarations, ScalarContext
 from millstream.sql.functions.json_tree import MISSING, elements, parse_json, plain_number, write_json
@@ -45,7 +47,28 @@ def _as_text(value: Any) -> str:
 def extract_field(text: str, path: str) -> str | None:
     """What a text of JSON has at a path."""
     steps = _steps(path)
+    try:
+        found = _walk(orjson.loads(text), steps)
+    except ValueError:
+        return _extract_exactly(text, steps)
+    if isinstance(found, str):
+        return found
+    if found is MISSING:
+        return None
+    # What has numbers with a point must be read again: those were rounded.
+    return str(found) if type(found) is int else _extract_exactly(text, steps)
+
+
+def _extract_exactly(text: str, steps: tuple[str, ...]) -> str | None:
     value = parse_json(text)
+    found = _walk(value, steps)
+    if found is MISSING:
+        return "" if value is MISSING and not steps else None
+    return _as_text(found)
+
+
+def _walk(value: Any, steps: tuple[str, ...]) -> Any:
+    """What is behind some steps; `MISSING` when nothing is there."""
     for step in steps:
         if isinstance(value, dict):
             value = value.get(step, MISSING)
@@ -53,10 +76,8 @@ def extract_field(text: str, path: str) -> str | None:
             index = int(step)
             value = value[index] if 0 <= index < len(value) else MISSING
         else:
-            return None
-        if value is MISSING:
-            return None
-    return "" if value is MISSING else _as_text(value)
+            return MISSING
+    return value
 
 
 @FUNCTIONS.scalar("IS_JSON_STRING", "(STRING input) -> BOOLEAN", pass_null=True)

@@ -54,13 +54,13 @@ def bytes_length(value: bytes) -> int:
 @FUNCTIONS.scalar("concat", "(STRING... inputs) -> STRING", pass_null=True)
 def concatenate(*texts: str | None) -> str:
     """The texts, one after the other; NULL counts as empty."""
-    return "".join(text for text in texts if text is not None)
+    return "".join(filter(None, texts))
 
 
 @FUNCTIONS.scalar("concat", "(BYTES... inputs) -> BYTES", pass_null=True)
 def concatenate_bytes(*values: bytes | None) -> bytes:
     """The bytes, one after the other; NULL counts as empty."""
-    return b"".join(value for value in values if value is not None)
+    return b"".join(filter(None, values))
 
 
 @FUNCTIONS.scalar("concat_ws", "(STRING... inputs) -> STRING", pass_null=True)
@@ -69,7 +69,7 @@ def concatenate_with_separator(*texts: str | None) -> str | None:
     if len(texts) < 2:
         raise FunctionError("Function Concat_WS expects at least two input arguments.")
     separator = texts[0]
-    return None if separator is None else separator.join(text for text in texts[1:] if text is not None)
+    return None if separator is None else separator.join([text for text in texts[1:] if text is not None])
 
 
 @FUNCTIONS.scalar("concat_ws", "(BYTES... inputs) -> BYTES", pass_null=True)
@@ -78,7 +78,7 @@ def concatenate_bytes_with_separator(*values: bytes | None) -> bytes | None:
     if len(values) < 2:
         raise FunctionError("Function Concat_WS expects at least two input arguments.")
     separator = values[0]
-    return None if separator is None else separator.join(value for value in values[1:] if value is not None)
+    return None if separator is None else separator.join([value for value in values[1:] if value is not None])
 
 
 def _start(size: int, position: int) -> int:
@@ -93,7 +93,8 @@ def _end(size: int, start: int, count: int) -> int:
 def substring(text: str, position: int) -> str:
     """The text from a position on; a negative one counts from the end."""
     parts = units(text)
-    return text_of(parts[_start(len(parts), position) :])
+    part = parts[_start(len(parts), position) :]
+    return part if parts is text else text_of(part)
 
 
 @FUNCTIONS.scalar("substring", "(STRING str, INTEGER pos, INTEGER length) -> STRING")
@@ -101,7 +102,8 @@ def substring_of_length(text: str, position: int, count: int) -> str:
     """So many characters of a text from a position on; a negative one counts from the end."""
     parts = units(text)
     start = _start(len(parts), position)
-    return text_of(parts[start : _end(len(parts), start, count)])
+    part = parts[start : _end(len(parts), start, count)]
+    return part if parts is text else text_of(part)
 
 
 @FUNCTIONS.scalar("substring", "(BYTES bytes, INTEGER pos) -> BYTES")
