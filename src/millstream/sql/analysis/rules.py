@@ -26,7 +26,7 @@ def check_persistent(analysis: Analysis) -> None:
     if any(source.source.kind is SourceKind.TABLE and source.source.window for source in analysis.sources):
         raise SqlError("KSQL does not support persistent queries on windowed tables.")
     if analysis.query.limit is not None:
-        raise SqlError("LIMIT is not supported in persistent queries.")
+        raise SqlError("INSERT INTO statements don't support LIMIT clause.")
     check_continuous(analysis)
 
 
