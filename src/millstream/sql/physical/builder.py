@@ -78,13 +78,13 @@ class _Builder:
     def _(self, step: steps.StreamFilter, wanted: Wanted) -> Flow:
         source = self.build(step.source, _also(wanted, step.condition))
         accepts = self._around.predicate(step.condition, source.schema, step)
-        return source.then(source.stream.filter(_of_row(accepts), name=name_of(step)), step)
+        return source.then(source.stream.filter(accepts, name=name_of(step)), step)
 
     @build.register
     def _(self, step: steps.TableFilter, wanted: Wanted) -> Flow:
         source = self.build(step.source, None)
         accepts = self._around.predicate(step.condition, source.schema, step)
-        return source.then(source.table.filter(_of_row(accepts), name=name_of(step)), step)
+        return source.then(source.table.filter(accepts, name=name_of(step)), step)
 
     @build.register
     def _(self, step: steps.StreamSelect, wanted: Wanted) -> Flow:
@@ -196,8 +196,7 @@ class _Builder:
 
     def _projection(self, step: steps.StreamSelect | steps.TableSelect, source: Flow) -> Callable[[Any], Any]:
         expressions, names = [one.expression for one in step.selected], [one.name for one in step.selected]
-        project = self._around.rows(expressions, source.schema, step, names)
-        return lambda row: None if row is None else project(row)
+        return self._around.rows(expressions, source.schema, step, names, tombstones=True)
 
 
 def _used(*expressions: Any) -> Wanted:
@@ -207,13 +206,6 @@ def _used(*expressions: Any) -> Wanted:
 def _also(wanted: Wanted, *expressions: Any) -> Wanted:
     used = _used(*expressions)
     return None if wanted is None or used is None else wanted | used
-
-
-def _of_row(accepts: Callable[[Any], bool]) -> Callable[[Any, Any], bool]:
-    def accepts_row(key: Any, row: Any) -> bool:
-        return row is not None and accepts(row)
-
-    return accepts_row
 
 
 def _same(row: Any) -> Any:

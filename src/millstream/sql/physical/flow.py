@@ -74,9 +74,15 @@ class Surroundings:
     log: ProcessingLog
 
     def rows(
-        self, expressions: Sequence[Expression], schema: Schema, step: Step, names: Sequence[str] | None = None
+        self,
+        expressions: Sequence[Expression],
+        schema: Schema,
+        step: Step,
+        names: Sequence[str] | None = None,
+        *,
+        tombstones: bool = False,
     ) -> Callable[[Row], Row]:
-        """A function from a row to the values of expressions."""
+        """A function from a row to the values of expressions; with `tombstones` from none to none, too."""
         return compile_row(
             expressions,
             schema,
@@ -85,10 +91,11 @@ class Surroundings:
             logger=self.logger(step),
             config=self.settings,
             names=names,
+            tombstones=tombstones,
         )
 
-    def predicate(self, condition: Expression, schema: Schema, step: Step) -> Callable[[Row], bool]:
-        """A function from a row to whether a condition is true."""
+    def predicate(self, condition: Expression, schema: Schema, step: Step) -> Callable[[Any, Row | None], bool]:
+        """A function from a key and its row to whether a condition is true."""
         return compile_predicate(
             condition, schema, self.functions, log=self.log, logger=self.logger(step), config=self.settings
         )

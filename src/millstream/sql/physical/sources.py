@@ -8,7 +8,6 @@ from typing import Any
 from millstream.dsl.options import Consumed, Materialized
 from millstream.dsl.records import map_records, skip_name
 from millstream.processors.api import TransformerContext, ValueTransformer
-from millstream.processors.context import TaskContext
 from millstream.records import Headers
 from millstream.sql.physical.flow import Flow, Surroundings
 from millstream.sql.physical.timestamps import timestamp_extractor
@@ -32,10 +31,9 @@ def stream_source(step: StreamSource, around: Surroundings, wanted: frozenset[st
     if wanted is not None and wanted <= names:
         skip_name(stream)
     elif wanted is not None and not wanted & (headers | SYSTEM_COLUMNS.keys()):
-        nothing = (None,) * (len(headers) + len(PSEUDO_COLUMNS))
-        stream = stream.map_values(_with_key(_key_columns(step), nothing))
+        stream = stream.map_values(_enriched(step, place=False))
     else:
-        stream = map_records(stream, _enriched(_key_columns(step), step.source_schema.headers))
+        stream = map_records(stream, _enriched(step, place=True))
     return Flow(stream, step.schema, step.window)
 
 
@@ -72,6 +70,35 @@ def _consumed(step: StreamSource | TableSource, around: Surroundings, reset: str
     )
 
 
+def _enriched(step: StreamSource, *, place: bool) -> Callable[..., _Row]:
+    """What adds the record's headers and place, and its key, to its row: written out for the number of columns.
+
+    It takes `(key, row, timestamp, headers, context)`, or without a place only `(key, row)`.
+    """
+    columns = len(step.source_schema.value)
+    values = [f"row{index}" for index in range(columns)]
+    headers = step.source_schema.headers
+    if place:
+        added = ["*read_headers(headers)"] if headers else []
+        added += ["timestamp", "context.partition", "context.offset"]
+    else:
+        added = ["None"] * (len(headers) + len(PSEUDO_COLUMNS))
+    lines = [
+        f"def enriched(key, row{', timestamp, headers, context' if place else ''}):",
+        "    if row is None:",
+        "        return None",
+        f"    {''.join(f'{value}, ' for value in values)}= row" if values else "",
+        f"    return ({', '.join([*values, *added, '*(key_columns(key))'])},)",
+    ]
+    names: dict[str, Any] = {"key_columns": _key_columns(step), "read_headers": _header_reader(headers)}
+    if step.window is None:  # a key is its columns
+        names["nothing"] = (None,) * len(step.source_schema.key)
+        lines[-1] = lines[-1].replace("*(key_columns(key))", "*(nothing if key is None else key)")
+    exec(compile("\n".join(lines), f"<columns of {step.topic}>", "exec"), names)  # noqa: S102 - made of names only
+    made: Callable[..., _Row] = names["enriched"]
+    return made
+
+
 def _key_columns(step: StreamSource | TableSource) -> Callable[[Any], tuple[Any, ...]]:
     """From a key to its columns in the row, with the bounds of its window."""
     count = len(step.source_schema.key)
@@ -94,27 +121,6 @@ class _WindowedKey:
 
     def __call__(self, key: Any) -> tuple[Any, ...]:
         return self._nothing if key is None else (*(key.key or self._nothing[:-2]), *key.window)
-
-
-def _with_key(key_columns: Callable[[Any], tuple[Any, ...]], nothing: tuple[None, ...]) -> Callable[[Any, Any], _Row]:
-    def with_key(key: Any, row: _Row) -> _Row:
-        return None if row is None else row + nothing + key_columns(key)
-
-    return with_key
-
-
-def _enriched(key_columns: Callable[[Any], tuple[Any, ...]], headers: Sequence[Column]) -> Any:
-    read_headers = _header_reader(headers)
-
-    def enriched(key: Any, row: _Row, timestamp: int, record_headers: Headers | None, context: TaskContext) -> _Row:
-        if row is None:
-            return None
-        place = (timestamp, context.partition, context.offset)
-        if read_headers is None:
-            return row + place + key_columns(key)
-        return row + read_headers(record_headers) + place + key_columns(key)
-
-    return enriched
 
 
 def _header_reader(columns: Sequence[Column]) -> Callable[[Headers | None], tuple[Any, ...]] | None:
