@@ -77,7 +77,7 @@ def _reading_field(part: FieldInfo, *, unwrap: bool) -> Conversion:
 
 def _reading_single(part: FieldInfo, *, unwrap: bool) -> Conversion:
     if part.descriptor.enum_type is not None:
-        names = {value.number: value.name for value in part.descriptor.enum_type.values}
+        names = {value.number: value.name for value in reversed(part.descriptor.enum_type.values)}  # the first counts
         return lambda number: names.get(number, str(number))
     if part.message is None:
         return None

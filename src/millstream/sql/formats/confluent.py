@@ -1,0 +1,100 @@
+"""A Confluent Schema Registry, by Confluent's own client."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+
+from confluent_kafka.schema_registry import RegisteredSchema as ClientRegistered
+from confluent_kafka.schema_registry import Schema as ClientSchema
+from confluent_kafka.schema_registry import SchemaReference as ClientReference
+from confluent_kafka.schema_registry import SchemaRegistryClient
+from confluent_kafka.schema_registry.error import SchemaRegistryError
+
+from millstream.sql.errors import SqlError
+from millstream.sql.formats.registry import Reference, RegisteredSchema
+
+T = TypeVar("T")
+
+_NOT_FOUND = 404
+
+
+class ConfluentRegistry:
+    """The registry at a URL. It can be sent to other processes: each makes a client of its own, when it needs one.
+
+    Args:
+        url: where it is; several with commas between them.
+        options: what else the client takes (`basic.auth.user.info`, `ssl.ca.location` ...).
+    """
+
+    def __init__(self, url: str, options: Mapping[str, Any] | None = None) -> None:
+        self._config = {**(options or {}), "url": url}
+        self._client: SchemaRegistryClient | None = None
+        self._by_id: dict[int, RegisteredSchema] = {}
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        options = {name: value for name, value in self._config.items() if name != "url"}
+        return ConfluentRegistry, (self._config["url"], options)
+
+    def latest(self, subject: str) -> RegisteredSchema | None:
+        # `get_latest_version` would remember its first answer.
+        return self._registered(lambda client: client.get_version(subject, "latest"), f"the schemas of {subject}")
+
+    def version(self, subject: str, version: int) -> RegisteredSchema | None:
+        return self._registered(
+            lambda client: client.get_version(subject, version), f"version {version} of the schemas of {subject}"
+        )
+
+    def by_id(self, schema_id: int) -> RegisteredSchema | None:
+        found = self._by_id.get(schema_id)
+        if found is None:
+            schema = self._ask(lambda client: client.get_schema(schema_id), f"schema {schema_id}")
+            if schema is None:
+                return None
+            found = self._by_id[schema_id] = _schema(schema, schema_id)
+        return found
+
+    def register(self, subject: str, schema: RegisteredSchema) -> int:
+        references = [ClientReference(part.name, part.subject, part.version) for part in schema.references]
+        given = ClientSchema(schema.text, schema.kind, references)
+        try:
+            return self._connected().register_schema(subject, given)
+        except SchemaRegistryError as error:
+            raise SqlError(f"Could not register schema for subject {subject}: {error.error_message}") from error
+        except Exception as error:  # whatever the HTTP client raises
+            raise self._unreachable(f"schema for subject {subject}", error) from error
+
+    def _registered(
+        self, ask: Callable[[SchemaRegistryClient], ClientRegistered], what: str
+    ) -> RegisteredSchema | None:
+        found = self._ask(ask, what)
+        return None if found is None or found.schema is None else _schema(found.schema, found.schema_id)
+
+    def _ask(self, ask: Callable[[SchemaRegistryClient], T], what: str) -> T | None:
+        try:
+            return ask(self._connected())
+        except SchemaRegistryError as error:
+            if error.http_status_code == _NOT_FOUND:
+                return None
+            raise SqlError(f"Could not get {what}: {error.error_message}") from error
+        except Exception as error:  # whatever the HTTP client raises
+            raise self._unreachable(what, error) from error
+
+    def _connected(self) -> SchemaRegistryClient:
+        if self._client is None:
+            self._client = SchemaRegistryClient(dict(self._config))
+        return self._client
+
+    def _unreachable(self, what: str, error: Exception) -> SqlError:
+        return SqlError(
+            f"Schema registry request failed for {what}",
+            detail=f"{self._config['url']}: {type(error).__name__}: {error}",
+            hint="check ksql.schema.registry.url",
+        )
+
+
+def _schema(schema: ClientSchema, schema_id: int | None) -> RegisteredSchema:
+    references = tuple(
+        Reference(part.name or "", part.subject or "", part.version or 1) for part in schema.references or ()
+    )
+    return RegisteredSchema(schema.schema_type or "AVRO", schema.schema_str or "", references, schema_id)

@@ -1,0 +1,94 @@
+"""Schemas from a registry and into it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import cloudpickle
+import pytest
+
+from millstream.sql.errors import SqlError
+from millstream.sql.formats import (
+    InMemoryRegistry,
+    RegisteredSchema,
+    check_schema_kind,
+    infer_columns,
+    register_schema,
+)
+from millstream.sql.schema.formats import Encoding, FormatInfo
+
+_AVRO = Encoding(FormatInfo("AVRO"))
+
+
+def test_a_schema_that_is_not_there(registry: InMemoryRegistry) -> None:
+    with pytest.raises(SqlError) as failed:
+        infer_columns(_AVRO, registry, topic="orders", is_key=True)
+    assert failed.value.primary.startswith(
+        "Schema for message keys on topic 'orders' does not exist in the Schema Registry.\nSubject: orders-key\n"
+        "Possible causes include:\n- The topic itself does not exist\n"
+    )
+    with pytest.raises(SqlError, match="Schema Id: 5\n"):
+        infer_columns(_AVRO, registry, topic="orders", is_key=False, schema_id=5)
+
+
+def test_a_schema_of_another_format(registry: InMemoryRegistry) -> None:
+    registry.register("t-value", RegisteredSchema("AVRO", '"int"'))
+    with pytest.raises(SqlError) as failed:
+        infer_columns(Encoding(FormatInfo("PROTOBUF")), registry, topic="t", is_key=False)
+    assert failed.value.primary == (
+        "Value schema is not in the expected format. You may want to set VALUE_FORMAT to 'AVRO'.\n"
+        "topic: t\nexpected format: PROTOBUF\nactual format from Schema Registry: AVRO"
+    )
+    schema = registry.latest("t-value")
+    assert schema is not None
+    with pytest.raises(SqlError, match=r"Format: \[PROTOBUF\], Fetched schema type: \[AVRO\]"):
+        check_schema_kind(FormatInfo("PROTOBUF"), schema, is_key=False)
+    with pytest.raises(SqlError, match="KEY_SCHEMA_ID is provided but format JSON doesn't support registering"):
+        check_schema_kind(FormatInfo("JSON"), schema, is_key=True)
+
+
+def test_keys_of_several_columns_cannot_be_inferred(registry: InMemoryRegistry) -> None:
+    text = 'syntax = "proto3"; message K { int32 a = 1; int32 b = 2; }'
+    registry.register("t-key", RegisteredSchema("PROTOBUF", text))
+    with pytest.raises(SqlError, match="contains multiple columns, which is not supported by ksqlDB at this time"):
+        infer_columns(Encoding(FormatInfo("PROTOBUF")), registry, topic="t", is_key=True)
+
+
+def test_schemas_are_registered_by_topic(columns: Any, registry: InMemoryRegistry) -> None:
+    for names in ("A INT", "A INT, B INT"):
+        register_schema(_AVRO, columns(names), registry, topic="t", is_key=False, if_exists=False)
+    first = registry.latest("t-value")
+    assert first is not None
+    assert len(first.parsed["fields"]) == 1
+    register_schema(_AVRO, columns("A INT, B INT"), registry, topic="t", is_key=False, if_exists=True)
+    assert registry.version("t-value", 2) == registry.latest("t-value")
+    register_schema(Encoding(FormatInfo("JSON")), columns("A INT"), registry, topic="t", is_key=True, if_exists=True)
+    assert registry.subjects() == ["t-value"]
+
+
+def test_registering_needs_a_registry(columns: Any) -> None:
+    with pytest.raises(SqlError) as failed:
+        register_schema(_AVRO, columns("A INT"), None, topic="t", is_key=False, if_exists=True)
+    assert failed.value.primary == (
+        "Cannot create topic 't' with format AVRO without configuring 'ksql.schema.registry.url'"
+    )
+
+
+def test_equal_schemas_have_one_number(registry: InMemoryRegistry) -> None:
+    schema = RegisteredSchema("AVRO", '{"type": "int"}')
+    assert registry.register("a", schema) == registry.register("b", RegisteredSchema("AVRO", '{ "type":"int" }'))
+    assert registry.register("a", RegisteredSchema("AVRO", '"int"')) == 2
+    assert registry.register("c", RegisteredSchema("AVRO", '"long"'), 10) == 10
+    with pytest.raises(SqlError, match="already registered"):
+        registry.register("c", schema, 10)
+    registry.delete("a")
+    assert registry.latest("a") is None
+    assert registry.by_id(1) == RegisteredSchema("AVRO", '{"type": "int"}', (), 1)
+
+
+def test_a_registry_is_copied_to_other_processes(registry: InMemoryRegistry) -> None:
+    registry.register("a", RegisteredSchema("AVRO", '"int"'))
+    copy = cloudpickle.loads(cloudpickle.dumps(registry))
+    assert copy.latest("a") == registry.latest("a")
+    assert copy.register("a", RegisteredSchema("AVRO", '"long"')) == 2
+    assert registry.by_id(2) is None
