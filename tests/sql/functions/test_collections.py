@@ -80,7 +80,7 @@ MAP = SqlMap(STRING, INTEGER)
         ("map_union", [(MAP, None), (MAP, {"b": 3})], {"b": 3}),
         ("map_union", [(MAP, None), (MAP, None)], None),
         ("entries", [(MAP, {"b": 2, "a": 1}), (BOOLEAN, True)], [("a", 1), ("b", 2)]),
-        ("entries", [(MAP, {"b": 2, "a": 1}), (BOOLEAN, False)], [("b", 2), ("a", 1)]),
+        ("entries", [(MAP, {"one": 1, "two": 2}), (BOOLEAN, False)], [("two", 2), ("one", 1)]),
         ("coalesce", [(INTEGER, None), (INTEGER, 2), (INTEGER, 3)], 2),
         ("coalesce", [(INTEGER, None)], None),
         ("ifnull", [(STRING, None), (STRING, "x")], "x"),

@@ -7,6 +7,7 @@ from typing import Any
 
 from millstream.sql.errors import FunctionError
 from millstream.sql.functions.declare import Declarations
+from millstream.sql.functions.map_order import ordered
 
 FUNCTIONS = Declarations("LAMBDA")
 
@@ -72,6 +73,6 @@ def reduce_map(entries: dict[Any, Any] | None, state: Any, function: Callable[[A
     """Reduces a map to one value: the function makes each next state from the state, a key and its value."""
     if state is None or entries is None:
         return state
-    for key, value in entries.items():
+    for key, value in ordered(entries):
         state = function(state, key, value)
     return state

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any, TypeAlias
 
 from millstream.sql.functions.declare import Declarations
+from millstream.sql.functions.map_order import ordered
+from millstream.sql.functions.utf16 import sort_key
 
 FUNCTIONS = Declarations("MAP")
 
@@ -21,13 +23,13 @@ def as_map(keys: list[str], values: list[Any]) -> Entries:
 @FUNCTIONS.scalar("map_keys", "(MAP<STRING, T> input) -> ARRAY<STRING>")
 def map_keys(entries: Entries) -> list[str]:
     """Returns an array of all the keys of a map."""
-    return list(entries)
+    return [key for key, _ in ordered(entries)]
 
 
 @FUNCTIONS.scalar("map_values", "(MAP<STRING, T> input) -> ARRAY<T>")
 def map_values(entries: Entries) -> list[Any]:
     """Returns an array of all the values of a map."""
-    return list(entries.values())
+    return [value for _, value in ordered(entries)]
 
 
 @FUNCTIONS.scalar("map_union", "(MAP<STRING, T> map1, MAP<STRING, T> map2) -> MAP<STRING, T>", pass_null=True)
@@ -48,4 +50,4 @@ def map_union(first: Entries | None, second: Entries | None) -> Entries | None:
 )
 def entries_of(entries: Entries, is_sorted: bool) -> list[tuple[str, Any]]:
     """Constructs an array of the entries of a map, sorted by the keys if asked for."""
-    return [(key, entries[key]) for key in sorted(entries)] if is_sorted else list(entries.items())
+    return [(key, entries[key]) for key in sorted(entries, key=sort_key)] if is_sorted else ordered(entries)

@@ -37,7 +37,8 @@ def add_user_functions(registry: Registry, sources: Iterable[Source]) -> None:
     Raises:
         SqlError: a module cannot be loaded or declares nothing, a declaration is wrong, or a name is taken.
     """
-    for source in sources:
+    # A single name is a sequence of letters, which nobody means.
+    for source in [sources] if isinstance(sources, str) else sources:
         for function in _functions(source):
             declarations = Declarations(_CATEGORY, function.target.__module__)
             _declare(declarations, function)
