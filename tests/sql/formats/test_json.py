@@ -101,6 +101,22 @@ def test_what_is_no_record(make: Any, text: bytes) -> None:
         make("JSON", "V INT").deserialize(text)
 
 
+def test_errors_name_the_topic_and_the_reason(make: Any) -> None:
+    serde = make("JSON", "V INT")
+    with pytest.raises(ValueError, match="path") as failed:
+        serde.deserialize(b'{"V": true}')
+    assert serde.deserialization_error(b"", failed.value).primary == (
+        "Failed to deserialize value from topic: t. "
+        "Can't convert type. sourceType: BooleanNode, requiredType: INTEGER, path: $.V"
+    )
+    assert (
+        serde.for_topic("u", True)
+        .deserialization_error(b"", failed.value)
+        .primary.startswith("Failed to deserialize key from topic: u. ")
+    )
+    assert serde.serialization_error((), ValueError("no")).primary == "Error serializing message to topic: t. no"
+
+
 def test_what_follows_the_record_is_not_read(make: Any) -> None:
     assert make("JSON", "V INT").deserialize(b' {"V": 1} {"V": 2}') == (1,)
 

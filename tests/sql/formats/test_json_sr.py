@@ -111,7 +111,7 @@ def test_rows_are_written_with_the_schema_of_a_number(make: Any, registry: InMem
     assert serde.serialize((7, {"k": 1}))[5:] == b'{"given":9,"a":7,"m":{"k":1}}'
     assert serde.serialize((None, None))[5:] == b'{"given":9}'
     with pytest.raises(ValueError, match="misses field with name: b"):
-        make("JSON_SR", "`b` INT", schemaId=schema_id)
+        make("JSON_SR", "`b` INT", schemaId=schema_id).serialize((1,))
 
 
 def test_schemas_may_refer_to_others(registry: InMemoryRegistry) -> None:

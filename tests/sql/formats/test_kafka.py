@@ -36,7 +36,8 @@ def test_bytes_of_another_size_are_an_error(make: Any) -> None:
     with pytest.raises(ValueError, match="4 bytes, not 3") as failed:
         values.deserialize(b"abc")
     error = values.deserialization_error(b"abc", failed.value)
-    assert error.primary == ("Failed to deserialize value from topic: t. a value of type INTEGER has 4 bytes, not 3")
+    assert error.primary == "Error deserializing KAFKA message from topic: t"
+    assert error.detail == "a value of type INTEGER has 4 bytes, not 3"
 
 
 @pytest.mark.parametrize(

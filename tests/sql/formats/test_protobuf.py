@@ -187,7 +187,7 @@ def test_rows_are_written_with_the_schema_of_a_number(make: Any, registry: InMem
     serde = make("PROTOBUF", "`a` BIGINT", schemaId=schema_id, fullSchemaName="B")
     assert serde.serialize((5,)) == b"\0\0\0\0\1\2\2\x38\5"
     with pytest.raises(ValueError, match="Schema from Schema Registry misses field with name: c"):
-        make("PROTOBUF", "`c` INT", schemaId=schema_id, fullSchemaName="B")
+        make("PROTOBUF", "`c` INT", schemaId=schema_id, fullSchemaName="B").serialize((1,))
 
 
 def test_schemas_may_import_others(registry: InMemoryRegistry) -> None:

@@ -71,6 +71,12 @@ class DelimitedFormat(Format):
                     f"column: {quote(column.name)}"
                 )
 
+    def read_failure(self, target: Target, reason: str) -> str:
+        return "Error deserializing delimited"
+
+    def write_failure(self, target: Target, reason: str) -> str:
+        return "Error serializing CSV message"
+
     def codec(self, target: Target) -> Codec:
         delimiter = parse_delimiter(target.encoding.format.get(DELIMITER) or ",")
         kinds = [column.type for column in target.columns]

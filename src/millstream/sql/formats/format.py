@@ -113,6 +113,14 @@ class Format:
         """
         raise NotImplementedError
 
+    def read_failure(self, target: Target, reason: str) -> str:
+        """What ksqlDB says when a record cannot be read."""
+        return f"Error deserializing message from topic: {target.topic}"
+
+    def write_failure(self, target: Target, reason: str) -> str:
+        """What ksqlDB says when a row cannot be written."""
+        return f"Error serializing message to topic: {target.topic}. {reason}"
+
     def codec(self, target: Target) -> Codec:
         """How rows of the columns are written and read. The columns have been checked."""
         raise NotImplementedError

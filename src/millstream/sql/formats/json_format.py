@@ -19,6 +19,9 @@ class JsonFormat(Format):
     def check(self, target: Target) -> None:
         check_map_keys([column.type for column in target.columns], MAP_KEYS)
 
+    def read_failure(self, target: Target, reason: str) -> str:
+        return f"Failed to deserialize {target.what} from topic: {target.topic}. {reason}"
+
     def codec(self, target: Target) -> Codec:
         return Codec(
             json_writer(target.columns, unwrapped=target.unwrapped),

@@ -17,6 +17,7 @@ import orjson
 
 from millstream.sql.formats.format import Row
 from millstream.sql.formats.json_exact import CoercionError, coerce, field_names, parse
+from millstream.sql.formats.json_quick import quick_reader
 from millstream.sql.formats.source import Source
 from millstream.sql.formats.times import DAY_MS
 from millstream.sql.schema.columns import Column
@@ -85,7 +86,8 @@ def json_reader(columns: Sequence[Column], *, unwrapped: bool) -> Callable[[byte
         for value, column in zip(values, columns, strict=True):
             _convert(source, column.type, value)
         source.line(f"return ({''.join(f'{value}, ' for value in values)})")
-    return source.function("read", "JSON reader")
+    careful: Callable[[bytes], Row] = source.function("read", "JSON reader")
+    return careful if unwrapped else quick_reader(columns, careful)
 
 
 def _parser(source: Source, *, decimals: bool) -> None:

@@ -35,6 +35,9 @@ class KafkaFormat(Format):
             if column.type.base not in _TYPES:
                 raise SqlError(f"The 'KAFKA' format does not support type '{column.type.base.value}'")
 
+    def read_failure(self, target: Target, reason: str) -> str:
+        return f"Error deserializing KAFKA message from topic: {target.topic}"
+
     def codec(self, target: Target) -> Codec:
         if not target.columns:
             return VOID

@@ -40,7 +40,8 @@ class RowSerde(Serde[Row]):
     ) -> None:
         target = Target(encoding, tuple(columns), is_key, registry, topic)
         check(encoding, columns, is_key=is_key)
-        codec = format_of(encoding.format.name).codec(target)
+        self._format = format_of(encoding.format.name)
+        codec = self._format.codec(target)
         super().__init__(
             codec.serialize,  # type: ignore[arg-type]  # a bare NULL has no bytes, which the engine takes as None
             codec.deserialize,
@@ -63,17 +64,20 @@ class RowSerde(Serde[Row]):
         return RowSerde(of.encoding, of.columns, is_key=is_key, registry=of.registry, topic=topic)
 
     def serialization_error(self, data: object, cause: BaseException) -> SerdeError:
-        return self._failed(f"Error serializing message to topic: {self._target.topic}", cause)
+        return _failed(self._format.write_failure(self._target, _reason(cause)), cause)
 
     def deserialization_error(self, data: object, cause: BaseException) -> SerdeError:
-        return self._failed(f"Failed to deserialize {self._target.what} from topic: {self._target.topic}", cause)
+        return _failed(self._format.read_failure(self._target, _reason(cause)), cause)
 
-    @staticmethod
-    def _failed(what: str, cause: BaseException) -> SerdeError:
-        reason = cause.primary if isinstance(cause, SqlError) else str(cause)
-        error = SerdeError(f"{what}. {reason}")
-        error.__cause__ = cause
-        return error
+
+def _reason(cause: BaseException) -> str:
+    return cause.primary if isinstance(cause, SqlError) else str(cause)
+
+
+def _failed(what: str, cause: BaseException) -> SerdeError:
+    error = SerdeError(what, detail=_reason(cause))
+    error.__cause__ = cause
+    return error
 
 
 def _hashable(kind: SqlType) -> bool:

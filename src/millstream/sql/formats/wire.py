@@ -72,16 +72,21 @@ class PerSchema(dict[int, Callable[[bytes], Any]]):
 
     def __missing__(self, schema_id: int) -> Callable[[bytes], Any]:
         schema = fetch(self._registry, schema_id)
-        try:
-            reader = self._make(schema)
-        except ValueError as error:
-            reader = _failing(str(error))
-        self[schema_id] = reader
+        reader = self[schema_id] = made_or_failing(lambda: self._make(schema))
         return reader
 
 
-def _failing(reason: str) -> Callable[[bytes], Any]:
-    def fail(data: bytes) -> Any:
+def made_or_failing(make: Callable[[], Callable[..., Any]]) -> Callable[..., Any]:
+    """A function; one that fails whenever it is called, when it cannot be made.
+
+    Schemas that do not fit each other are known before there is data, but it is data that cannot be read or written.
+    """
+    try:
+        return make()
+    except ValueError as error:
+        reason = str(error)
+
+    def fail(data: Any) -> Any:
         raise ValueError(reason)
 
     return fail

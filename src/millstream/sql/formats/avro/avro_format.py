@@ -57,7 +57,7 @@ class AvroFormat(RegistryFormat):
             row: Row = readers[wire.schema_id_of(data)](data)
             return row
 
-        return Codec(_writer(self, target), deserialize)
+        return Codec(wire.made_or_failing(lambda: _writer(self, target)), deserialize)
 
 
 def _prepared(schema: RegisteredSchema, registry: SchemaRegistry) -> tuple[Json, Names, Any]:

@@ -54,7 +54,7 @@ class JsonSrFormat(RegistryFormat):
             row: Row = readers[wire.schema_id_of(data)](data)
             return row
 
-        return Codec(_writer(self, target), deserialize)
+        return Codec(wire.made_or_failing(lambda: _writer(self, target)), deserialize)
 
 
 def _reader(schema: RegisteredSchema, target: Target) -> Callable[[bytes], Row]:

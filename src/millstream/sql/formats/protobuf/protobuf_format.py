@@ -85,7 +85,7 @@ class ProtobufFormat(RegistryFormat):
             return row
 
         distinct = _nullable(target.encoding.format) is not Nullable.NONE
-        return Codec(_registered_writer(self, target), deserialize, distinct)
+        return Codec(wire.made_or_failing(lambda: _registered_writer(self, target)), deserialize, distinct)
 
 
 class ProtobufNoSrFormat(Format):
