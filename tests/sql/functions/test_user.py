@@ -118,6 +118,11 @@ def first(*values: T | None) -> T:
 
 
 @udf
+def latest_of(*days: datetime.date) -> datetime.date:
+    return max(days)
+
+
+@udf
 def shown(label: str | None, value: int) -> str:
     return f"{label}={value}"
 
@@ -230,6 +235,8 @@ def scalar(registry: Registry, name: str, *types_: Any, config: Mapping[str, Any
         ("later", [TIMESTAMP, DATE, TIME], [1, 1, 3_600_000], 176_400_001, TIMESTAMP),
         ("price", [SqlDecimal(9, 3)], [Decimal("1.005")], Decimal("2.01"), SqlDecimal(6, 2)),
         ("first", [INTEGER, INTEGER], [None, 3], 3, INTEGER),
+        ("latest_of", [SqlArray(DATE)], [[3, 1]], 3, DATE),
+        ("latest_of", [DATE, DATE], [1, 2], 2, DATE),
         ("shown", [STRING, BIGINT], [None, 3], "None=3", STRING),
         ("shown", [STRING, BIGINT], ["a", None], None, STRING),
         ("kind", [POINT], [(1, None)], "tuple", STRING),

@@ -7,9 +7,20 @@ from decimal import Context, Decimal
 from typing import Any, TypeAlias
 
 from millstream.sql.errors import FunctionError
-from millstream.sql.functions.aggregates.wrapping import Wrap, wrap_for
+from millstream.sql.functions.aggregates.wrapping import wrap_bigint, wrap_for, wrap_integer
 from millstream.sql.functions.declare import AggregateContext, Aggregation, Declarations
-from millstream.sql.schema.types import BIGINT, BaseType, Field, SqlArray, SqlDecimal, SqlStruct
+from millstream.sql.schema.types import (
+    BIGINT,
+    BIGINT_MAX,
+    BIGINT_MIN,
+    INT_MAX,
+    INT_MIN,
+    BaseType,
+    Field,
+    SqlArray,
+    SqlDecimal,
+    SqlStruct,
+)
 
 FUNCTIONS = Declarations("AGGREGATE")
 
@@ -21,22 +32,52 @@ def zero_of(base: BaseType) -> Callable[[], int | float]:
     return float if base is BaseType.DOUBLE else int
 
 
-@FUNCTIONS.aggregate("sum", "(INTEGER val) -> INTEGER", "(BIGINT val) -> BIGINT", "(DOUBLE val) -> DOUBLE")
-def sum_(context: AggregateContext) -> Aggregation:
+@FUNCTIONS.aggregate("sum", "(INTEGER val) -> INTEGER")
+def sum_integer(context: AggregateContext) -> Aggregation:
     """Computes the sum for a key."""
-    wrap = wrap_for(context.column.base)
-
-    def add(total: Any, value: Any) -> Any:
-        return total if value is None else wrap(total + value)
-
-    def subtract(total: Any, value: Any) -> Any:
-        return total if value is None else wrap(total - value)
-
-    return Aggregation(zero_of(context.column.base), add, _adder(wrap), undo=subtract)
+    return Aggregation(int, _add_integer, _add_integer, undo=_subtract_integer)
 
 
-def _adder(wrap: Wrap) -> Callable[[Any, Any], Any]:
-    return lambda left, right: wrap(left + right)
+def _add_integer(total: int, value: int | None) -> int:
+    if value is None:
+        return total
+    total += value
+    return total if INT_MIN <= total <= INT_MAX else wrap_integer(total)
+
+
+def _subtract_integer(total: int, value: int | None) -> int:
+    return total if value is None else wrap_integer(total - value)
+
+
+@FUNCTIONS.aggregate("sum", "(BIGINT val) -> BIGINT")
+def sum_bigint(context: AggregateContext) -> Aggregation:
+    """Computes the sum for a key."""
+    return Aggregation(int, _add_bigint, _add_bigint, undo=_subtract_bigint)
+
+
+def _add_bigint(total: int, value: int | None) -> int:
+    if value is None:
+        return total
+    total += value
+    return total if BIGINT_MIN <= total <= BIGINT_MAX else wrap_bigint(total)
+
+
+def _subtract_bigint(total: int, value: int | None) -> int:
+    return total if value is None else wrap_bigint(total - value)
+
+
+@FUNCTIONS.aggregate("sum", "(DOUBLE val) -> DOUBLE")
+def sum_double(context: AggregateContext) -> Aggregation:
+    """Computes the sum for a key."""
+    return Aggregation(float, _add_double, _add_double, undo=_subtract_double)
+
+
+def _add_double(total: float, value: float | None) -> float:
+    return total if value is None else total + value
+
+
+def _subtract_double(total: float, value: float | None) -> float:
+    return total if value is None else total - value
 
 
 @FUNCTIONS.aggregate("sum", "(DECIMAL val) -> DECIMAL")
@@ -88,7 +129,7 @@ def sum_list(context: AggregateContext) -> Aggregation:
     def subtract(total: Any, values: list[Any] | None) -> Any:
         return total if values is None else wrap(total - total_of(values))
 
-    return Aggregation(zero, add, _adder(wrap), undo=subtract)
+    return Aggregation(zero, add, lambda left, right: wrap(left + right), undo=subtract)
 
 
 @FUNCTIONS.aggregate("avg", "(BIGINT val) -> DOUBLE", "(INTEGER val) -> DOUBLE", "(DOUBLE val) -> DOUBLE")

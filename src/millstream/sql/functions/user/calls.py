@@ -11,7 +11,7 @@ from typing import Any
 from millstream.sql.functions.signature import Parameter, Signature
 from millstream.sql.functions.user.origin import Origin
 from millstream.sql.functions.user.types import Annotations, Convert, UserType, holds_open_decimal
-from millstream.sql.schema.types import SqlType
+from millstream.sql.schema.types import SqlArray, SqlType
 
 #: The name of the keyword-only parameter that gets the settings of a function.
 SETTINGS = "settings"
@@ -147,6 +147,36 @@ class Arguments:
             value if read is None or value is None else read(value)
             for read, value in zip(self.readers, values, strict=True)
         ]
+
+
+class ArgumentsByCount:
+    """The arguments of a function that takes any number of them.
+
+    SQL may also hand over an array in place of them, whose length only the record knows.
+    """
+
+    def __init__(self, parameters: Sequence[UserParameter], actual: Sequence[SqlType | None] | None = None) -> None:
+        self._parameters = parameters
+        self._known: dict[int, Arguments] = {}
+        self._actual = actual
+
+    def __call__(self, count: int) -> Arguments:
+        known = self._known.get(count)
+        if known is None:
+            actual = self._actual
+            if actual is None or len(actual) != count:
+                actual = self._spread(count)
+            known = self._known[count] = Arguments.of(self._parameters, actual)
+        return known
+
+    def _spread(self, count: int) -> Sequence[SqlType | None]:
+        at = next((at for at, parameter in enumerate(self._parameters) if parameter.variadic), None)
+        if self._actual is None or at is None:
+            return (None,) * count
+        array = self._actual[at]
+        item = array.item if isinstance(array, SqlArray) else None
+        many = count - len(self._actual) + 1
+        return (*self._actual[:at], *(item,) * many, *self._actual[at + 1 :])
 
 
 def write(type_: UserType) -> Convert:

@@ -12,7 +12,7 @@ from millstream.sql.functions.model import FunctionConfig
 from millstream.sql.functions.signature import AnyType
 from millstream.sql.functions.user.calls import (
     SETTINGS,
-    Arguments,
+    ArgumentsByCount,
     UserParameter,
     UserSignature,
     declared,
@@ -67,19 +67,23 @@ class _Scalar:
         self.result = result
 
     def __call__(self, context: ScalarContext) -> Callable[..., Any]:
-        arguments = Arguments.of(self.parameters, context.arguments)
+        arguments = ArgumentsByCount(self.parameters, context.arguments)
+        some_may_be_null = any(parameter.type.optional for parameter in self.parameters)
         target = _with_settings(self.function, self.signature, context.config)
-        return _scalar_call(target, self.function.origin, arguments, write(self.result))
+        return _scalar_call(target, self.function.origin, arguments, write(self.result), some_may_be_null)
 
 
 def _scalar_call(
-    target: Callable[..., Any], origin: Origin, arguments: Arguments, convert: Callable[[Any], Any]
+    target: Callable[..., Any],
+    origin: Origin,
+    arguments_of: ArgumentsByCount,
+    convert: Callable[[Any], Any],
+    some_may_be_null: bool,
 ) -> Callable[..., Any]:
-    """A function of SQL values."""
-    # Where no argument may be NULL it is not called with one.
-    some_may_be_null = len(arguments.required) < len(arguments.readers)
+    """A function of SQL values. Where no argument may be NULL it is not called with one."""
 
     def call(*values: Any) -> Any:
+        arguments = arguments_of(len(values))
         if some_may_be_null and arguments.has_nulls(values):
             return None
         try:
@@ -140,12 +144,10 @@ def _row_annotation(annotation: Any, function: UserFunction) -> Any:
 
 def _rows(function: UserFunction, parameters: tuple[UserParameter, ...], row: UserType) -> Callable[..., list[Any]]:
     target, origin, convert = function.target, function.origin, write(row)
-    arguments_by_count: dict[int, Arguments] = {}
+    arguments_of = ArgumentsByCount(parameters)
 
     def rows(*values: Any) -> list[Any]:
-        arguments = arguments_by_count.get(len(values))
-        if arguments is None:
-            arguments = arguments_by_count[len(values)] = Arguments.of(parameters, (None,) * len(values))
+        arguments = arguments_of(len(values))
         if arguments.has_nulls(values):
             return []
         try:
