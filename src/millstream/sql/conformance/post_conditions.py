@@ -15,6 +15,7 @@ from millstream.sql.engine.queries import PersistentQuery
 from millstream.sql.formats import RowSerde
 from millstream.sql.parser import parse_schema
 from millstream.sql.schema.formats import Encoding
+from millstream.state import StoreBuilder
 from millstream.topology.nodes import SinkNode
 
 
@@ -105,7 +106,7 @@ def _encodings(
             if isinstance(node, SinkNode) and node.topic == inner:
                 return _encoding(node.key), _encoding(node.value)
         store = query.topology.stores.get(inner.removesuffix("-changelog"))
-        if store is not None:
+        if isinstance(store, StoreBuilder):
             return _encoding(store.key), _encoding(store.value)
     raise NotExpected(f"nothing is known of the topic {name}")
 

@@ -12,10 +12,13 @@ from millstream.sql.conformance.case import Case, Json
 from millstream.sql.conformance.errors import NotExpected, check_error
 from millstream.sql.conformance.outputs import check_outputs
 from millstream.sql.conformance.post_conditions import check_post_conditions
-from millstream.sql.conformance.world import HeldQueries, World, driver
+from millstream.sql.conformance.world import HeldQueries, World
+from millstream.sql.engine.driver_queries import test_driver
 from millstream.sql.engine.queries import PersistentQuery
 from millstream.sql.engine.topics import TopicRecord
 from millstream.sql.parser import statements
+from millstream.sql.processing_log import PythonLog
+from millstream.testing import TopologyTestDriver
 
 
 def run_qtt(case: Case) -> None:
@@ -25,7 +28,7 @@ def run_qtt(case: Case) -> None:
         NotExpected: it went otherwise than it should.
     """
     runner = HeldQueries()
-    world = World(case, runner)
+    world = World(case, lambda topics: runner)
     if not execute_statements(case, world):
         return
     produced: set[str] = set()
@@ -94,7 +97,7 @@ def _run(case: Case, world: World, query: PersistentQuery) -> set[str]:
     reads = [source.topic for name in query.sources if (source := catalogue.get(name)) is not None]
     given = {record["topic"] for record in case.inputs}
     with contextlib.ExitStack() as stack:
-        running = driver(query)
+        running = test_driver(query, PythonLog())
         stack.callback(_close, running)
         piped = [record for record in inputs(case, world) if record.topic in reads]
         for topic in dict.fromkeys(reads):
@@ -125,7 +128,7 @@ def _bytes(text: Json) -> bytes | None:
     return None if text is None else base64.b64decode(text)
 
 
-def _close(running: object) -> None:
+def _close(running: TopologyTestDriver) -> None:
     # After a failed record the driver may not close cleanly; the failure itself is the result.
     with contextlib.suppress(Exception):
-        running.close()  # type: ignore[attr-defined]
+        running.close()

@@ -7,9 +7,9 @@ from typing import Any
 from millstream.sql.conformance import qtt
 from millstream.sql.conformance.case import Case, Json
 from millstream.sql.conformance.errors import NotExpected, check_error
-from millstream.sql.conformance.live import LiveQueries
 from millstream.sql.conformance.outputs import check_outputs
 from millstream.sql.conformance.world import World
+from millstream.sql.engine.driver_queries import DriverQueries
 from millstream.sql.engine.entities import Entity
 from millstream.sql.parser import statements
 
@@ -20,9 +20,7 @@ def run_rqtt(case: Case) -> None:
     Raises:
         NotExpected: it went otherwise than it should.
     """
-    runner = LiveQueries()
-    world = World(case, runner)
-    runner.connect(world.topics)
+    world = World(case, DriverQueries)
     entities: list[Entity] = []
     try:
         for text in statements("\n".join(case.statements)):
@@ -35,7 +33,7 @@ def run_rqtt(case: Case) -> None:
         check_error(error, case.expected_exception)
         return
     finally:
-        runner.close()
+        world.close()
     if case.expected_exception is not None:
         raise NotExpected(f"should have failed: {case.expected_exception.get('message')}")
     check_outputs(

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
-from millstream.config import StreamsConfig
 from millstream.sql.catalogue import Source
 from millstream.sql.conformance.case import Case, Json
 from millstream.sql.conformance.functions import add_test_functions
 from millstream.sql.conformance.records import java_order, parsed_schema
-from millstream.sql.engine.applications import application_config
 from millstream.sql.engine.context import Context
 from millstream.sql.engine.create import make_source, with_clause
 from millstream.sql.engine.engine import Engine
@@ -19,10 +17,8 @@ from millstream.sql.errors import SqlError
 from millstream.sql.formats import InMemoryRegistry, register_schema
 from millstream.sql.functions.registry import Registry, default_registry
 from millstream.sql.parser import parse_one, split
-from millstream.sql.processing_log import PythonLog
 from millstream.sql.settings import Settings
 from millstream.sql.tree.statements import CreateSource, CreateType
-from millstream.testing import TopologyTestDriver
 
 #: What the original tests configure for the engine.
 _SETTINGS = {
@@ -45,11 +41,11 @@ class World:
 
     Args:
         case: whose topics and properties it has.
-        runner: what runs its queries.
+        runner: makes what runs its queries.
         scripts: whether statements of the test tool are allowed.
     """
 
-    def __init__(self, case: Case, runner: QueryRunner, *, scripts: bool = False) -> None:
+    def __init__(self, case: Case, runner: Callable[[InMemoryTopics], QueryRunner], *, scripts: bool = False) -> None:
         self.topics = InMemoryTopics(lambda name: TopicDescription(name, _PARTITIONS))
         self.registry = InMemoryRegistry()
         properties = {name: value for name, value in case.properties.items() if name not in _OF_THE_TEST}
@@ -59,13 +55,17 @@ class World:
             Context(
                 functions=test_functions(),
                 topics=self.topics,
-                queries=Queries(runner),
+                queries=Queries(runner(self.topics)),
                 settings=self.settings,
                 registry=self.registry,
                 scripts=scripts,
                 read_script=lambda path: case.scripts[path],
             )
         )
+
+    def close(self) -> None:
+        """End all queries."""
+        self.engine.context.queries.runner.close()
 
     def _create_topics(self, case: Case) -> None:
         """Make topics and register schemas before all else: those of the case, and those that statements declare."""
@@ -130,12 +130,6 @@ def test_functions() -> Registry:
     return _functions[0]
 
 
-def driver(query: PersistentQuery) -> TopologyTestDriver:
-    """The test driver of a query: every update is emitted at once."""
-    base = StreamsConfig(statestore_cache_max_bytes=0, dsl_store="in_memory")
-    return TopologyTestDriver(query.topology, application_config(base, query, PythonLog()), wall_clock_start=0)
-
-
 class HeldQueries:
     """Keeps queries for the runner of the cases, which runs them when all statements are executed."""
 
@@ -159,3 +153,6 @@ class HeldQueries:
 
     def errors(self, query: PersistentQuery) -> list[str]:
         return []
+
+    def close(self) -> None:
+        """Nothing runs."""

@@ -9,9 +9,9 @@ from millstream.records import Windowed
 from millstream.sql.catalogue import Source
 from millstream.sql.conformance.case import Case
 from millstream.sql.conformance.errors import NotExpected, check_error
-from millstream.sql.conformance.live import LiveQueries
 from millstream.sql.conformance.world import World
 from millstream.sql.engine.create import schema_of
+from millstream.sql.engine.driver_queries import DriverQueries
 from millstream.sql.engine.insert_values import values_of
 from millstream.sql.engine.properties import WithClause
 from millstream.sql.engine.topics import TopicRecord
@@ -28,9 +28,7 @@ def run_yatt(case: Case) -> None:
     Raises:
         NotExpected: it went otherwise than it should.
     """
-    runner = LiveQueries()
-    world = World(case, runner, scripts=True)
-    runner.connect(world.topics)
+    world = World(case, DriverQueries, scripts=True)
     execution = _Execution(world)
     texts = [text for statement in case.statements for text in statements(statement, tests=True)]
     try:
@@ -45,7 +43,7 @@ def run_yatt(case: Case) -> None:
                 check_error(error, case.expected_exception)
                 return
     finally:
-        runner.close()
+        world.close()
     if case.expected_exception is not None:
         raise NotExpected(f"should have failed: {case.expected_exception.get('message')}")
 

@@ -414,6 +414,10 @@ class FunctionDescriptionEntity(Entity):
     version: str = ""
     path: str = "internal"
 
+    def to_json(self) -> dict[str, Any]:
+        content = super().to_json()
+        return {**content, "type": content.pop("kind")}
+
 
 @dataclass(frozen=True)
 class PrintedRecord:

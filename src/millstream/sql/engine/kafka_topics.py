@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterator
+from typing import Any
 
 from confluent_kafka import KafkaError as ClientError
 from confluent_kafka import KafkaException, Message, TopicPartition
@@ -105,13 +106,13 @@ class KafkaTopics:
 
 
 def _record(message: Message) -> TopicRecord:
-    headers = tuple((name, value) for name, value in message.headers() or ())
+    found: Any = message.headers() or []  # the client promises less than it keeps: names, and bytes or None
     return TopicRecord(
         message.topic() or "",
         message.key(),
         message.value(),
         message.timestamp()[1],
-        headers,
+        tuple(found),
         message.partition() or 0,
         message.offset() or 0,
     )

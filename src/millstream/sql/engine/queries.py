@@ -85,6 +85,9 @@ class QueryRunner(Protocol):
     def errors(self, query: PersistentQuery) -> list[str]:
         """What went wrong lately."""
 
+    def close(self) -> None:
+        """End all queries; those that keep their state go on when they are started again."""
+
 
 class Queries:
     """The persistent queries by id, and the runner that runs them."""

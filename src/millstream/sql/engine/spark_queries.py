@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import logging
 import shutil
+import time
 from collections.abc import Iterator
+from datetime import timedelta
 from pathlib import Path
 
 from pyspark.sql import SparkSession
@@ -19,6 +21,9 @@ from millstream.sql.engine.applications import application_config
 from millstream.sql.engine.queries import PersistentQuery, QueryState
 from millstream.sql.processing_log import ProcessingLog
 
+#: Of an application that was started and did not end.
+_ALIVE = (State.REBALANCING, State.RUNNING, State.PENDING_SHUTDOWN)
+_POLL_SECONDS = 0.2
 _LOG = logging.getLogger("millstream.sql")
 _INTERNAL = ("-changelog", "-repartition", "-topic", "-progress")
 
@@ -97,6 +102,21 @@ class SparkQueries:
         self._running.clear()
         for query_id, failure in failures:
             _LOG.error("query %s failed: %s", query_id, failure)
+
+    def wait(self, timeout: timedelta | None = None) -> bool:
+        """Until all applications are stopped or one failed; False if the timeout comes first.
+
+        Raises:
+            MillstreamError: one failed.
+        """
+        deadline = None if timeout is None else time.monotonic() + timeout.total_seconds()
+        while any(streams.state in _ALIVE for _, streams in self.applications()) and self.failure is None:
+            if deadline is not None and time.monotonic() >= deadline:
+                return False
+            time.sleep(_POLL_SECONDS)
+        if self.failure is not None:
+            raise self.failure
+        return True
 
     @property
     def failure(self) -> MillstreamError | None:

@@ -1,28 +1,40 @@
-"""Queries that run in test drivers while statements are executed, connected by topics in memory."""
+"""Queries that run in test drivers, connected by topics in memory: for tests."""
 
 from __future__ import annotations
 
 from collections import deque
 
-from millstream.sql.conformance.world import driver
+from millstream.config import StreamsConfig
+from millstream.sql.engine.applications import application_config
 from millstream.sql.engine.queries import PersistentQuery, QueryState
 from millstream.sql.engine.topics import InMemoryTopics, TopicRecord
+from millstream.sql.processing_log import ProcessingLog, PythonLog
 from millstream.testing import TopologyTestDriver
 
+#: Every update is emitted at once.
+_CONFIG = StreamsConfig(statestore_cache_max_bytes=0, dsl_store="in_memory")
 
-class LiveQueries:
-    """Runs queries; each gets the records that are written to its topics from now on."""
 
-    def __init__(self) -> None:
+def test_driver(query: PersistentQuery, log: ProcessingLog) -> TopologyTestDriver:
+    """The test driver of a query; its wall clock stands at 0."""
+    return TopologyTestDriver(query.topology, application_config(_CONFIG, query, log), wall_clock_start=0)
+
+
+class DriverQueries:
+    """See `QueryRunner`. Each query gets the records that are written to its topics from now on, at once.
+
+    Args:
+        topics: where queries read and write.
+        log: what hears of records that cannot be read.
+    """
+
+    def __init__(self, topics: InMemoryTopics, log: ProcessingLog | None = None) -> None:
+        self._topics = topics
+        self._log = PythonLog() if log is None else log
         self._running: dict[str, tuple[PersistentQuery, TopologyTestDriver]] = {}
         self._paused: set[str] = set()
         self._pending: deque[TopicRecord] = deque()
         self._delivering = False
-        self._topics: InMemoryTopics | None = None
-
-    def connect(self, topics: InMemoryTopics) -> None:
-        """Take records from topics, and write results to them."""
-        self._topics = topics
         topics.listeners.append(self._deliver)
 
     def _deliver(self, record: TopicRecord) -> None:
@@ -43,13 +55,13 @@ class LiveQueries:
                 continue
             running.pipe(record.topic, record.key, record.value, record.timestamp, list(record.headers))
             for sent in running.take_outputs():
-                if sent.topic == query.sink_topic and self._topics is not None:
+                if sent.topic == query.sink_topic:
                     headers = tuple(sent.headers or ())
                     self._topics.write(TopicRecord(sent.topic, sent.key, sent.value, sent.timestamp, headers))
 
     def start(self, query: PersistentQuery) -> None:
         replaced = self._running.get(query.id)
-        started = driver(query)
+        started = test_driver(query, self._log)
         if replaced is not None:
             _move_state(replaced[1], started)
             replaced[1].close()
