@@ -194,5 +194,5 @@ def test_values_must_hold_what_aggregates_keep(world: Any) -> None:
 def test_kafka_values_cannot_be_grouped(world: Any) -> None:
     kind = world.catalogue.get("CLICKS").schema.find("ID").type
     world.stream("BARE", {"ID": kind}, {"A": kind}, value_format="KAFKA")
-    with pytest.raises(SqlError, match=r"are using the 'KAFKA' value format\. This format does not yet support GROUP BY"):
+    with pytest.raises(SqlError, match="This format does not yet support GROUP BY"):
         world.plan("CREATE TABLE X AS SELECT ID, COUNT(*) FROM BARE GROUP BY ID;")

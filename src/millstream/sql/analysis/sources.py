@@ -9,6 +9,7 @@ from millstream.sql.analysis.schemas import row_schema
 from millstream.sql.catalogue import Catalogue, Source
 from millstream.sql.errors import SqlError
 from millstream.sql.schema.columns import PSEUDO_COLUMNS, WINDOW_BOUNDS, Schema
+from millstream.sql.schema.types import quote
 from millstream.sql.tree.queries import Query
 
 
@@ -47,11 +48,13 @@ class QuerySources:
         Raises:
             SqlError: one does not exist.
         """
-        found = []
+        found: list[AliasedSource] = []
         for table in (query.source, *(join.right for join in query.joins)):
             source = catalogue.get(table.name)
             if source is None:
                 raise SqlError(f"{table.name} does not exist.")
+            if any(other.alias == table.alias for other in found):
+                raise SqlError(f"The name {quote(table.alias)} stands for more than one source.")
             found.append(AliasedSource(table.alias, source))
         return cls(tuple(found))
 

@@ -36,7 +36,11 @@ class RepartitionNode(Node):
         self._expressions = tuple(expressions)
 
     def star(self, alias: str | None) -> list[str]:
-        return in_star_order(self.schema)
+        names = in_star_order(self.schema)
+        if alias is None or self.alias is not None:
+            return names
+        of_alias = set(super().star(alias))
+        return [name for name in names if name in of_alias]
 
     def resolve(self, index: int, expression: Expression) -> Expression:
         if expression in self._expressions and self.schema.key:
