@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import time
 from collections.abc import Callable
@@ -20,6 +21,8 @@ log = logging.getLogger("millstream.spark")
 _T = TypeVar("_T")
 Offsets = dict[str, Any]
 
+#: Ends the name of the file in which the driver tells how long lanes worked on the last batch, and the size of records.
+LAST = ".last"
 _FIRST_RECORDS = 100_000
 _MOST_GROWTH = 4
 _SLEEP_SECONDS = 0.01
@@ -60,12 +63,12 @@ class Admission:
         ]
         self._target_seconds = program.config.target_batch_time / timedelta(seconds=1)
         self._limit = float(min(_FIRST_RECORDS * program.lanes, program.config.max_batch_records))
-        self._begun: float | None = None
         self._taken = 0
-        self._is_warm = False
+        self._record_bytes = 0.0
         self._stop_at: dict[tuple[str, int], int] | None = None
         self._control = control
         self._due_file = control.with_suffix(".due")
+        self._last_file = control.with_suffix(LAST)
         #: Whether this run has had a batch, after which it is known when punctuation is due.
         self._any_batch = False
         self._reported = 0.0
@@ -109,7 +112,7 @@ class Admission:
     def next(self, start: Offsets) -> Offsets:
         """The end of the next batch; the start itself if there is nothing to do."""
         now = time.time()
-        self._adapt(now)
+        self._adapt()
         known = start["topics"]
         try:
             self._check_partitions(now)
@@ -132,17 +135,16 @@ class Admission:
         total = sum(waiting.values())
         self._report(total, now)
         if total == 0 and not self._punctuation_due(int(now * 1000)):
-            self._begun = None
             time.sleep(_SLEEP_SECONDS)
             return start
-        share = min(1.0, min(self._limit, self._records_that_fit()) / total) if total else 1.0
+        room = self._config.max_batch_bytes / self._record_bytes if self._record_bytes else self._limit
+        share = min(1.0, min(self._limit, room) / total) if total else 1.0
         topics: dict[str, dict[str, int]] = {}
         self._taken = 0
         for place in self._partitions:
             take = min(waiting[place], int(waiting[place] * share) + 1)
             self._taken += take
             topics.setdefault(place[0], {})[str(place[1])] = starts[place] + take
-        self._begun = time.time()
         self._any_batch = True
         return {
             "batch": start["batch"] + 1,
@@ -190,29 +192,22 @@ class Admission:
         if now - self._warned > _WARN_SECONDS:
             self._warned = now
             log.warning("waiting: %s", error)
-        self._begun = None
         time.sleep(_AWAY_SECONDS)
 
-    def _adapt(self, now: float) -> None:
+    def _adapt(self) -> None:
         """Take more next time if the last batch was quick, less if it was slow."""
-        if self._begun is None or self._taken == 0:
+        try:
+            last = json.loads(self._last_file.read_text())
+        except (FileNotFoundError, ValueError):
             return
-        if not self._is_warm:  # the first batch waits for processes to start
-            self._is_warm = True
+        self._record_bytes = max(last["record_bytes"], 1.0)
+        if self._taken == 0:
             return
-        seconds = max(now - self._begun, 0.001)
-        wanted = self._taken / seconds * self._target_seconds
+        wanted = self._taken / max(last["batch_seconds"], 0.001) * self._target_seconds
         if self._taken >= self._limit * 0.5 or wanted < self._limit:
             most = min(self._limit * _MOST_GROWTH, self._config.max_batch_records)
             self._limit = min(max(wanted, self._limit / 2, 1_000.0), most)
-
-    def _records_that_fit(self) -> float:
-        """How many records `max_batch_bytes` has room for, going by the size of the last ones."""
-        try:
-            size = float(self._due_file.with_suffix(".size").read_text())
-        except (FileNotFoundError, ValueError):
-            return float("inf")
-        return max(1.0, self._config.max_batch_bytes / max(size, 1.0))
+        self._taken = 0
 
     def _check_partitions(self, now: float) -> None:
         """A topic that got more partitions has keys in other places than its tasks and stores."""

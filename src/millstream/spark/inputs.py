@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import time
 from bisect import bisect_left
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import groupby
 from operator import itemgetter
 from typing import Any
 
-from confluent_kafka import Consumer, Message, TopicPartition
+from confluent_kafka import Consumer, KafkaException, Message, TopicPartition
 from confluent_kafka import KafkaError as ClientError
 
 from millstream.config import StreamsConfig
@@ -30,6 +31,7 @@ _CHUNK = 5_000
 _CHUNK_AHEAD = 2_000
 #: For how long to wait for records: offsets that have none may have been counted.
 _WAIT_SECONDS = 0.02
+_MEETING_SECONDS = 5.0
 _SECOND = itemgetter(1)
 _OFFSET = itemgetter(4)
 
@@ -52,8 +54,8 @@ class Inputs:
             "queued.min.messages": "100000",
             # By default a full queue keeps the client from fetching for a second, in which it may run empty.
             "fetch.queue.backoff.ms": "5",
+            "fetch.error.backoff.ms": "20",
             "queued.max.messages.kbytes": "65536",
-            "fetch.message.max.bytes": "4194304",
         }
         self._consumer: Consumer = make_consumer(config, watch=self._watch, overrides=overrides)
         #: What was fetched and not yet asked for.
@@ -65,6 +67,12 @@ class Inputs:
         self.begun: float | None = None
         #: The topic, if all partitions are of one.
         self._topic: str | None = None
+
+    def meet(self, topics: Iterable[str]) -> None:
+        """Get to know the leaders of topics, which may take a second when the first records are already wanted."""
+        with contextlib.suppress(KafkaException):  # a broker that is away is met later
+            for topic in topics:
+                self._consumer.list_topics(topic, _MEETING_SECONDS)
 
     def read(self, ranges: Mapping[Partition, tuple[int, int]]) -> Iterator[tuple[Partition, list[RawRecord]]]:
         """The records from the first to before the second offset, of each partition, some at a time as they come."""
@@ -130,13 +138,13 @@ class Inputs:
         moved = {partition: start for partition, start in starts.items() if self._position.get(partition) != start}
         if not moved:
             return
-        new = [partition for partition in moved if partition not in self._position]
+        known = [TopicPartition(*partition) for partition in moved if partition in self._position]
+        if known:
+            self._consumer.incremental_unassign(known)
+        self._consumer.incremental_assign([TopicPartition(*partition, start) for partition, start in moved.items()])
         for partition, start in moved.items():
             self._waiting[partition] = []
             self._end.pop(partition, None)
-            if partition not in new:
-                self._consumer.incremental_unassign([TopicPartition(*partition)])
-            self._consumer.incremental_assign([TopicPartition(*partition, start)])
             self._position[partition] = start
         topics = {topic for topic, _ in self._position}
         self._topic = topics.pop() if len(topics) == 1 else None

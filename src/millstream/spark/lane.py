@@ -155,6 +155,8 @@ class Lane:
         """Meet the broker while Spark is still planning."""
         self._outputs = self._new_outputs()
         self._inputs = Inputs(self._program.config)
+        topics = {topic for part in self._plan.parts.values() for topic in part.topics}
+        self._inputs.meet(topics - set(self._plan.internal))
 
     def read_ahead(self) -> bool:
         """Use the time until the next request: read some of what it will ask for. False if there is nothing to do."""

@@ -19,6 +19,7 @@ from millstream.kafka.admin import Admin
 from millstream.kafka.clients import make_producer
 from millstream.kafka.topics import NewTopic
 from millstream.spark import lane_client
+from millstream.spark.admission import LAST
 from millstream.spark.checkpoint import Checkpoint, checkpoint_location, run_name
 from millstream.spark.frames import unpack
 from millstream.spark.outputs import transactional_id
@@ -92,7 +93,8 @@ class Launched:
             statistics.add(
                 [report.statistics for report in reports if report.wave == -1], time.perf_counter() - started
             )
-            self.control.with_suffix(".size").write_text(str(statistics.record_bytes))
+            known = {"batch_seconds": statistics.lane_seconds, "record_bytes": statistics.record_bytes}
+            self.control.with_suffix(LAST).write_text(json.dumps(known))
             next_due = statistics.next_due()
             if next_due is None:
                 due.unlink(missing_ok=True)

@@ -146,10 +146,11 @@ class Outputs:
             place = _ANY_PARTITION if partition is None else partition
             while True:
                 try:
+                    # By position, which is quicker: the two before the timestamp are callbacks.
                     if headers is None:
-                        produce(topic, value, key, place, timestamp=timestamp)
+                        produce(topic, value, key, place, None, None, timestamp)
                     else:
-                        produce(topic, value, key, place, timestamp=timestamp, headers=headers)  # type: ignore[arg-type]
+                        produce(topic, value, key, place, None, None, timestamp, headers)  # type: ignore[arg-type]
                     break
                 except BufferError:
                     poll(0.1)

@@ -26,6 +26,7 @@ class Statistics:
         self._lag = 0
         self._batch_records = 0
         self._batch_seconds = 0.0
+        self._lane_seconds = 0.0
         self._stages: dict[str, float] = dict.fromkeys(STAGES, 0.0)
 
     def add(self, reports: list[dict[str, Any]], seconds: float) -> None:
@@ -37,6 +38,11 @@ class Statistics:
             self._ended = ended
             self._batches += 1
             self._batch_seconds = seconds
+            by_wave: dict[int, float] = {}
+            for report in reports:
+                taken = sum(report[stage] for stage in STAGES)
+                by_wave[report["wave"]] = max(taken, by_wave.get(report["wave"], 0.0))
+            self._lane_seconds = sum(by_wave.values())
             self._batch_records = sum(report["read"] for report in reports)
             self._read += self._batch_records
             self._record_bytes = max((report["record_bytes"] for report in reports), default=0.0) or self._record_bytes
@@ -83,6 +89,11 @@ class Statistics:
     def record_bytes(self) -> float:
         """The usual size of an input record."""
         return self._record_bytes
+
+    @property
+    def lane_seconds(self) -> float:
+        """How long lanes worked on the last batch, the slowest of each wave."""
+        return self._lane_seconds
 
     def next_due(self) -> int | None:
         """When the next wall-clock punctuation is due."""
