@@ -52,13 +52,18 @@ class StreamSource(Step):
 
 @dataclass(frozen=True)
 class TableSource(Step):
-    """A topic read as a table."""
+    """A topic read as a table.
+
+    Its rows are kept in `store_formats`, which are the topic's formats without a schema that the user chose for the
+    topic (`schemaId`): the rows have more columns than that.
+    """
 
     topic: str
     formats: Formats
     source_schema: Schema
     timestamp: TimestampColumn | None = None
     window: WindowInfo | None = None
+    store_formats: Formats | None = None
 
 
 # One to one.

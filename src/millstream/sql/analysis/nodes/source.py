@@ -8,7 +8,7 @@ from millstream.sql.analysis.projection import Projection
 from millstream.sql.analysis.relations import KeyFormat, Relation
 from millstream.sql.analysis.sources import AliasedSource
 from millstream.sql.analysis.wording import keys_missing
-from millstream.sql.plan.steps import StreamSource, TableSource
+from millstream.sql.plan.steps import Step, StreamSource, TableSource
 from millstream.sql.tree.expressions import ColumnReference
 from millstream.sql.tree.statements import SourceKind
 
@@ -51,14 +51,21 @@ class SourceNode(Node):
 
     def build(self, environment: Environment) -> Relation:
         source = self.aliased.source
-        make = StreamSource if self.kind is SourceKind.STREAM else TableSource
-        step = make(
-            (self.name, "Source"),
-            self.schema,
-            source.topic,
-            source.formats,
-            source.schema,
-            source.timestamp,
-            source.window,
-        )
+        context = (self.name, "Source")
+        step: Step
+        if self.kind is SourceKind.STREAM:
+            step = StreamSource(
+                context, self.schema, source.topic, source.formats, source.schema, source.timestamp, source.window
+            )
+        else:
+            step = TableSource(
+                context,
+                self.schema,
+                source.topic,
+                source.formats,
+                source.schema,
+                source.timestamp,
+                source.window,
+                self.key.internal(source.formats.value.format),
+            )
         return Relation(step, self.kind, self.key)
