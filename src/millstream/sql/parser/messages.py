@@ -117,9 +117,9 @@ def syntax_error(mistake: Mistake) -> ParseError:
 
 def excerpt(source: Source, at: Location) -> str:
     """The line of a place, with a mark under the place."""
-    lines = source.text.splitlines()
+    lines = source.text.split("\n")
     index = at.line - source.origin.line
-    line = lines[index] if 0 <= index < len(lines) else ""
+    line = lines[index].rstrip("\r") if 0 <= index < len(lines) else ""
     column = at.column - (source.origin.column if index == 0 else 1)
     shown, begin = line, 0
     if len(line) > 200:

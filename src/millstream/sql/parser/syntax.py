@@ -116,10 +116,7 @@ def parse_whole(source: Source, start: str) -> SyntaxTree:
 
 def _parse(source: Source, text: str, statement: list[Token], start: str) -> Any:
     interactive = grammar().parse_interactive(start=start)
-    end = Token.new_borrow_pos("$END", "<EOF>", statement[-1]) if statement else Token("$END", "<EOF>", 0, 1, 1)
-    if statement:
-        last = statement[-1]
-        end.line, end.column, end.start_pos = last.end_line, last.end_column, last.end_pos
+    end = _end_of(statement)
     try:
         for token in statement:
             interactive.feed_token(token)
@@ -130,3 +127,11 @@ def _parse(source: Source, text: str, statement: list[Token], start: str) -> Any
         index = next((n for n, token in enumerate(statement) if token is error.token), len(statement))
         mistake = Mistake(source, text, [*statement, end], index, stack, vocabulary(), start)
         raise syntax_error(mistake) from None
+
+
+def _end_of(statement: list[Token]) -> Token:
+    """What comes after the last token."""
+    if not statement:
+        return Token("$END", "<EOF>", 0, 1, 1)
+    last = statement[-1]
+    return Token("$END", "<EOF>", last.end_pos, last.end_line, last.end_column)
