@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import timedelta
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
@@ -131,6 +131,10 @@ class Ksql:
             StatementError: a statement cannot be executed.
         """
         return self._engine.execute(sql)
+
+    def run(self, sql: str) -> Iterator[Entity]:
+        """Execute statements, giving the answer of each before the next is executed; see `execute`."""
+        return self._engine.run(sql)
 
     # --- what there is
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from millstream.sql.engine import control, create, definition, insert_values, inspection, persistent, selection
@@ -62,7 +62,16 @@ class Engine:
         Raises:
             StatementError: a statement cannot be executed.
         """
-        return [entity for text in statements(sql, tests=self.context.scripts) for entity in self.execute_one(text)]
+        return list(self.run(sql))
+
+    def run(self, sql: str) -> Iterator[Entity]:
+        """Execute statements, giving the answer of each before the next is executed.
+
+        Raises:
+            StatementError: a statement cannot be executed.
+        """
+        for text in statements(sql, tests=self.context.scripts):
+            yield from self.execute_one(text)
 
     def execute_one(self, text: str) -> list[Entity]:
         """Execute a single statement.

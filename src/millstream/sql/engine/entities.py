@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -436,14 +436,14 @@ class PrintedRecord:
 
 @dataclass(frozen=True, kw_only=True)
 class PrintedTopic(Entity):
-    """PRINT: which formats the records seem to have, and the records."""
+    """PRINT: which formats the records seem to have, and the records; as they come when there is no end to them."""
 
     type: ClassVar[str] = "print_topic"
 
     topic: str
     key_format: str
     value_format: str
-    records: Sequence[PrintedRecord]
+    records: Iterable[PrintedRecord]
 
 
 def _camel(name: str) -> str:

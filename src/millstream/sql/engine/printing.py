@@ -5,32 +5,39 @@ from __future__ import annotations
 import itertools
 import json
 import struct
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from millstream.sql.engine.context import Context
 from millstream.sql.engine.entities import PrintedRecord, PrintedTopic
 from millstream.sql.engine.topics import TopicRecord
 from millstream.sql.tree.statements import PrintTopic
 
+#: How many records the formats are guessed from.
+_SAMPLE = 10
+
 
 def print_records(context: Context, statement: PrintTopic, text: str) -> PrintedTopic:
-    """Read and show records; without a LIMIT until the topic ends, which one of a broker never does."""
-    records: Iterable[TopicRecord] = context.topics.read(statement.topic, from_beginning=statement.from_beginning)
+    """Read and show records; without a LIMIT those of a broker come without end."""
+    found = context.topics.read(statement.topic, from_beginning=statement.from_beginning)
+    records: Iterator[TopicRecord] = iter(found)
     if statement.interval is not None and statement.interval > 1:
         records = itertools.islice(records, 0, None, statement.interval)
     if statement.limit is not None:
         records = itertools.islice(records, statement.limit)
-    read = list(records)
+    endless = statement.limit is None and not isinstance(found, list)
+    sample = list(itertools.islice(records, 1 if endless else _SAMPLE))
+    printed = map(_printed, itertools.chain(sample, records))
     return PrintedTopic(
         statement_text=text,
         topic=statement.topic,
-        key_format=_guess([record.key for record in read]),
-        value_format=_guess([record.value for record in read]),
-        records=[
-            PrintedRecord(record.timestamp, _shown(record.key), _shown(record.value), record.partition)
-            for record in read
-        ],
+        key_format=_guess([record.key for record in sample]),
+        value_format=_guess([record.value for record in sample]),
+        records=printed if endless else list(printed),
     )
+
+
+def _printed(record: TopicRecord) -> PrintedRecord:
+    return PrintedRecord(record.timestamp, _shown(record.key), _shown(record.value), record.partition)
 
 
 def _guess(data: Iterable[bytes | None]) -> str:

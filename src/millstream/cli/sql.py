@@ -1,0 +1,130 @@
+"""`millstream sql`: a script of statements; its persistent queries run on Spark until they are stopped."""
+
+from __future__ import annotations
+
+import json
+import signal
+import threading
+from datetime import timedelta
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from millstream.cli.connection import ClientOptions, Servers, connection, settings
+from millstream.cli.logs import LogFormat, set_up_logging
+from millstream.config import StreamsConfig
+from millstream.errors import ArgumentError
+from millstream.sql.engine.api import Ksql
+from millstream.sql.engine.entities import CurrentStatus, Entity, PrintedTopic, WarningEntity
+
+_REFRESH = timedelta(seconds=0.5)
+
+
+def sql(
+    script: Annotated[Path, typer.Argument(help="a file of statements, or - for the standard input")],
+    bootstrap_servers: Servers = None,
+    client: ClientOptions = None,
+    service_id: Annotated[str, typer.Option(help="names the engine: queries of one id share their state")] = "sql",
+    setting: Annotated[
+        list[str] | None, typer.Option("--set", "-s", metavar="NAME=VALUE", help="a ksql.* property")
+    ] = None,
+    functions: Annotated[
+        list[str] | None, typer.Option("--functions", "-f", metavar="MODULE", help="a module with user functions")
+    ] = None,
+    master: Annotated[str | None, typer.Option(help="Spark's master, such as local[4] or spark://host:7077")] = None,
+    threads: Annotated[int, typer.Option(help="cores to use without --master")] = 1,
+    exactly_once: Annotated[bool, typer.Option("--exactly-once", help="instead of at least once")] = False,
+    checkpoint: Annotated[str | None, typer.Option(help="where a restart finds what it needs")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="answers as JSON, one a line")] = False,
+    log_format: Annotated[LogFormat, typer.Option(help="how log lines look")] = LogFormat.TEXT,
+) -> None:
+    """Execute a script; if it started queries, run them until Ctrl-C."""
+    set_up_logging(log_format)
+    text = _text(script)
+    reached = connection(bootstrap_servers, client)
+    config = StreamsConfig(
+        application_id=service_id,
+        bootstrap_servers=reached.bootstrap_servers,
+        client=reached.client,
+        master=master,
+        num_stream_threads=threads,
+        processing_guarantee="exactly_once_v2" if exactly_once else "at_least_once",
+        checkpoint_location=checkpoint,
+    )
+    out, notes = Console(highlight=False, soft_wrap=True), Console(stderr=True, highlight=False)
+    with Ksql(config, settings("--set", setting), functions=functions or ()) as ksql:
+        for entity in ksql.run(text):
+            show(out, entity, as_json=as_json)
+        if ksql.queries:
+            notes.print(f"running {len(ksql.queries)} queries; Ctrl-C stops them")
+            _wait(ksql)
+
+
+def _wait(ksql: Ksql) -> None:
+    stop = threading.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: stop.set())
+    while not stop.is_set() and not ksql.wait(_REFRESH):
+        pass
+
+
+def _text(script: Path) -> str:
+    if str(script) == "-":
+        return typer.get_text_stream("stdin").read()
+    try:
+        return script.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ArgumentError(f"cannot read {script}", detail=str(error)) from error
+
+
+def show(console: Console, entity: Entity, *, as_json: bool) -> None:
+    """Print an answer: lists as tables, all else as text."""
+    if isinstance(entity, PrintedTopic):
+        _show_records(console, entity)
+        return
+    content = entity.to_json()
+    if as_json:
+        console.print(json.dumps(content, default=str), markup=False)
+    elif isinstance(entity, CurrentStatus | WarningEntity):
+        console.print(entity.message, markup=False)
+    else:
+        _show_content(console, content)
+
+
+def _show_records(console: Console, printed: PrintedTopic) -> None:
+    console.print(f"Key format: {printed.key_format}\nValue format: {printed.value_format}", markup=False)
+    for record in printed.records:
+        console.print(
+            f"rowtime: {record.rowtime}, key: {record.key}, value: {record.value}, partition: {record.partition}",
+            markup=False,
+        )
+
+
+def _show_content(console: Console, content: dict[str, Any]) -> None:
+    for name, value in content.items():
+        if name in ("@type", "statementText", "warnings"):
+            continue
+        if isinstance(value, list) and value and isinstance(value[0], dict):
+            console.print(_table(value))
+        elif isinstance(value, dict):
+            _show_content(console, value)
+        elif value not in (None, "", [], {}):
+            console.print(f"{name}: {value}", markup=False)
+
+
+def _table(rows: list[dict[str, Any]]) -> Table:
+    table = Table(box=None, pad_edge=False)
+    for name in rows[0]:
+        table.add_column(name)
+    for row in rows:
+        table.add_row(*(_cell(value) for value in row.values()))
+    return table
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return ""
+    return json.dumps(value, default=str) if isinstance(value, dict | list) else str(value)
