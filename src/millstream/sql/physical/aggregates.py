@@ -12,6 +12,7 @@ from millstream.dsl.grouped_table import KGroupedTable
 from millstream.dsl.options import Materialized
 from millstream.records import Windowed
 from millstream.serdes import Serde
+from millstream.sql.errors import SqlError
 from millstream.sql.physical.calls import aggregate_calls
 from millstream.sql.physical.flow import AnyTable, Flow, Surroundings, name_of
 from millstream.sql.plan.steps import StreamAggregate, TableAggregate
@@ -163,4 +164,7 @@ def _grace(window: TumblingWindow | HoppingWindow | SessionWindow) -> timedelta:
 
 
 def _delta(duration: Duration) -> timedelta:
-    return timedelta(milliseconds=duration.milliseconds)
+    try:
+        return timedelta(milliseconds=duration.milliseconds)
+    except OverflowError:
+        raise SqlError(f"The duration is too long: {duration}") from None

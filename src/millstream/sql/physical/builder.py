@@ -10,6 +10,8 @@ from millstream.config import StreamsConfig
 from millstream.dsl.builder import StreamsBuilder
 from millstream.dsl.options import Materialized
 from millstream.dsl.records import with_value_serde
+from millstream.errors import MillstreamError
+from millstream.sql.errors import SqlError
 from millstream.sql.formats import SchemaRegistry
 from millstream.sql.functions.registry import Registry
 from millstream.sql.physical import aggregates, joins, keys, sinks, sources
@@ -44,11 +46,19 @@ def build_topology(
         registry: where schemas are, for formats that need one.
         log: what hears of rows that cannot be processed.
         config: of the application that will run it.
+
+    Raises:
+        SqlError: the query asks for what cannot be, a window that is kept for less than its size for instance.
     """
     builder = StreamsBuilder(config)
     around = Surroundings(plan.query_id, builder, functions, settings, registry, log)
-    _Builder(around).build(plan.step, None)
-    return builder.build(config)
+    try:
+        _Builder(around).build(plan.step, None)
+        return builder.build(config)
+    except SqlError:
+        raise
+    except MillstreamError as error:
+        raise SqlError(error.primary, detail=error.detail, hint=error.hint) from error
 
 
 class _Builder:
