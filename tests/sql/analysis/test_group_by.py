@@ -124,6 +124,11 @@ def test_grouping_windowed_records_leaves_their_window(world: Any) -> None:
     assert world.step(StreamGroupBy, "CREATE TABLE X AS SELECT ID, COUNT(*) AS N FROM VISITS GROUP BY ID;").keys
 
 
+def test_bounds_of_windowed_sources_are_columns(world: Any) -> None:
+    text = "CREATE TABLE X AS SELECT WINDOWSTART AS S, MAX(WINDOWEND) AS E FROM VISITS GROUP BY WINDOWSTART;"
+    assert world.columns(text) == "S BIGINT KEY, E BIGINT"
+
+
 @pytest.mark.parametrize(
     ("query", "message"),
     [

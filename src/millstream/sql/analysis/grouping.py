@@ -69,6 +69,8 @@ class _Rules:
         self._functions = functions
         bounds = map(ColumnReference, WINDOW_BOUNDS) if self._windowed else ()
         self._groups = frozenset((*group_by, *bounds))
+        # Of a windowed source they are columns like others.
+        self._bounds = frozenset(WINDOW_BOUNDS if self._windowed else ())
         self._bad_selects: list[Expression] = []
         self._bad_having: list[Expression] = []
 
@@ -105,10 +107,11 @@ class _Rules:
         self._visit(expression, collect)
 
     def _visit(self, expression: Expression, collect: _Collect) -> None:
-        _Visit(self.found, self._groups, self._functions, self._default_argument, collect).visit(expression)
+        visit = _Visit(self.found, self._groups, self._bounds, self._functions, self._default_argument, collect)
+        visit.visit(expression)
 
     def _refuse_bounds(self, column: ColumnReference) -> None:
-        if self._windowed and column.name in WINDOW_BOUNDS:
+        if column.name in self._bounds:
             raise SqlError(
                 f"Window bounds column {format_expression(column)} can only be used in the SELECT clause of windowed "
                 "aggregations and can not be passed to aggregate functions.\n"
@@ -135,6 +138,7 @@ class _Visit:
     """Goes through one expression.
 
     Attributes:
+        bounds: the names of the bounds of the window that is being made.
         aggregate: the aggregate around what is looked at.
         aggregated: an aggregate was met before; from then on no column hides behind a grouped expression.
         grouped: what is looked at is part of an expression that is grouped by.
@@ -142,6 +146,7 @@ class _Visit:
 
     found: Grouping
     groups: frozenset[Expression]
+    bounds: frozenset[str]
     functions: Registry
     default_argument: ColumnReference
     collect: _Collect
@@ -165,7 +170,7 @@ class _Visit:
             self.grouped = False
 
     def _column(self, column: ColumnReference) -> None:
-        is_bound = column.name in WINDOW_BOUNDS
+        is_bound = column.name in self.bounds
         if not self.grouped or self.aggregated or is_bound:
             self.collect(self.aggregate, column)
         if not is_bound and column not in self.found.required:
