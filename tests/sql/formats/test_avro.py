@@ -98,12 +98,21 @@ def test_a_bare_column_has_no_record(make: Any, registry: InMemoryRegistry) -> N
     assert schema.parsed == "string"
 
 
+def test_dots_in_names_become_underscores(make: Any, registry: InMemoryRegistry) -> None:
+    serde = make("AVRO", "`a.b` INT, S STRUCT<`c.d` INT>")
+    assert serde.deserialize(serde.serialize((1, (2,)))) == (1, (2,))
+    schema = registry.latest("t-value")
+    assert schema is not None
+    assert [field["name"] for field in schema.parsed["fields"]] == ["a_b", "S"]
+
+
 @pytest.mark.parametrize(
     ("schema", "reason"),
     [
         ("M MAP<INT, INT>", "Avro only supports MAPs with STRING keys"),
         ("`1st` INT", "Schema is not compatible with Avro: Illegal initial character: 1st"),
         ("`a-b` INT", "Schema is not compatible with Avro: Illegal character in: a-b"),
+        ("`a.b` INT, `a_b` INT", "Cannot create field because of field name duplication a_b"),
     ],
 )
 def test_what_avro_cannot_hold(columns: Any, schema: str, reason: str) -> None:
@@ -210,13 +219,28 @@ def test_a_required_field_without_default_must_be_a_column(make: Any, registry: 
 
 
 def test_schemas_may_refer_to_others(registry: InMemoryRegistry) -> None:
-    _register(registry, {"type": "record", "name": "a.Inner", "fields": [{"name": "x", "type": "int"}]}, "inner")
-    outer = {"type": "record", "name": "a.Outer", "fields": [{"name": "i", "type": "a.Inner"}]}
-    schema_id = _register(registry, outer, references=(Reference("a.Inner", "inner", 1),))
+    unit = {"type": "enum", "name": "Unit", "symbols": ["KG", "G"]}
+    fields = [{"name": "x", "type": "int"}, {"name": "u", "type": unit}]
+    _register(registry, {"type": "record", "name": "a.Inner", "fields": fields}, "inner")
+    inner = Reference("a.Inner", "inner", 1)
+    middle = {"type": "record", "name": "a.Middle", "fields": [{"name": "i", "type": "Inner"}]}
+    _register(registry, middle, "middle", references=(inner,))
+    outer = {
+        "type": "record",
+        "name": "b.Outer",
+        "fields": [
+            {"name": "m", "type": "a.Middle"},
+            {"name": "i", "type": "a.Inner"},
+            {"name": "u", "type": "a.Unit"},
+        ],
+    }
+    schema_id = _register(registry, outer, references=(Reference("a.Middle", "middle", 1), inner))
     columns = infer_columns(_AVRO, registry, topic="t", is_key=False).columns
-    assert str(columns[0]) == "`I` STRUCT<`X` INTEGER>"
+    shown = "STRUCT<`X` INTEGER, `U` STRING>"
+    assert [str(column) for column in columns] == [f"`M` STRUCT<`I` {shown}>", f"`I` {shown}", "`U` STRING"]
     reader = serde(_AVRO, columns, is_key=False, registry=registry)
-    assert reader.deserialize(b"\0" + schema_id.to_bytes(4, "big") + b"\x0a") == ((5,),)
+    data = b"\0" + schema_id.to_bytes(4, "big") + bytes([10, 0, 12, 2, 0])
+    assert reader.deserialize(data) == (((5, "KG"),), (6, "G"), "KG")
 
 
 def test_bytes_without_a_schema_are_an_error(make: Any) -> None:

@@ -80,11 +80,11 @@ def test_the_schema_that_is_registered(make: Any, registry: InMemoryRegistry) ->
 
 
 def test_messages_have_the_name_they_are_given(make: Any, registry: InMemoryRegistry) -> None:
-    make("PROTOBUF", "`a.b` INT, S STRUCT<X INT>", fullSchemaName="com.acme.Order").serialize((1, None))
+    make("PROTOBUF", "A INT, S STRUCT<X INT>", fullSchemaName="com.acme.Order").serialize((1, None))
     schema = registry.latest("t-value")
     assert schema is not None
     assert schema.text.startswith(
-        'syntax = "proto3";\n\npackage com.acme;\n\nmessage Order {\n  int32 a_b = 1;\n  ConnectDefault1 S = 2;'
+        'syntax = "proto3";\n\npackage com.acme;\n\nmessage Order {\n  int32 A = 1;\n  ConnectDefault1 S = 2;'
     )
 
 
@@ -98,6 +98,7 @@ def test_decimals_keep_their_type_in_the_registry(make: Any, registry: InMemoryR
     [
         ("M MAP<INT, INT>", "PROTOBUF format only supports MAP types with STRING keys"),
         ("A ARRAY<ARRAY<INT>>", "Array cannot be nested"),
+        ("`a.b` INT", '"a.b" is not a valid identifier.'),
     ],
 )
 def test_what_protobuf_cannot_hold(columns: Any, schema: str, reason: str) -> None:

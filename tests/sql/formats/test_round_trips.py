@@ -139,7 +139,7 @@ _JSON_VALUES = st.recursive(
 
 
 @settings(max_examples=150, deadline=None)
-@given(_fields(_KINDS), st.data())
+@given(_fields(_KINDS | _PLAIN), st.data())
 def test_fast_and_careful_reading_of_json_agree(fields: tuple[Field, ...], data: st.DataObject) -> None:
     names = st.sampled_from([field.name for field in fields] + [field.name.lower() for field in fields])
     given_json = data.draw(st.dictionaries(names, _JSON_VALUES))
@@ -149,9 +149,10 @@ def test_fast_and_careful_reading_of_json_agree(fields: tuple[Field, ...], data:
         expected = coerce(SqlStruct(fields), json.loads(text, parse_float=Decimal))
     except ValueError as error:
         expected = str(error)
-    try:
-        actual = read(text)
-    except ValueError as error:
-        actual = str(error)
-    assert actual == expected
-    assert repr(actual) == repr(expected)  # 1 is not 1.0, and True not 1
+    for _ in range(2):  # a reader learns from the rows it reads
+        try:
+            actual = read(text)
+        except ValueError as error:
+            actual = str(error)
+        assert actual == expected
+        assert repr(actual) == repr(expected)  # 1 is not 1.0, and True not 1

@@ -6,6 +6,7 @@ everything else is left to the careful reader (`json_reader`), which makes the s
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from typing import Annotated, Any
 
@@ -44,6 +45,8 @@ _PLAIN: dict[BaseType, Any] = {
     BaseType.DOUBLE: float,
     BaseType.STRING: str,
 }
+#: What the parser does not take in names of fields.
+_ESCAPED = re.compile(r'[\x00-\x1f"\\]')
 #: How often the names of columns are learnt anew: a topic whose rows all look different is read carefully.
 _LESSONS = 20
 
@@ -100,7 +103,9 @@ def _names(record: SqlStruct, data: bytes) -> tuple[str, ...] | None:
         return None
     found = field_names(record, tuple(parsed))
     names = tuple(name for name in found if name is not None)
-    return names if len(set(names)) == len(found) else None
+    if len(set(names)) != len(found) or any(map(_ESCAPED.search, (*names, *(field.name for field in record.fields)))):
+        return None
+    return names
 
 
 def _decoder(record: SqlStruct, names: Sequence[str], types: Sequence[Any]) -> Callable[[bytes], Any]:

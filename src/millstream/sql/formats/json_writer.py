@@ -39,9 +39,7 @@ def json_writer(columns: Sequence[Column], *, unwrapped: bool) -> Callable[[Row]
         source.line(f"    return None if value is None else dumps({value})")
     else:
         record = SqlStruct(tuple(Field(column.name, column.type) for column in columns))
-        name = _struct_function(source, record)
-        source.line("def write(row):")
-        source.line(f"    return dumps({name}(row))")
+        _struct_function(source, record, name="write", encode="dumps")
     return source.function("write", "JSON writer")
 
 
@@ -94,17 +92,17 @@ def _null_keys_as_text(value: Any) -> Any:
     return [_null_keys_as_text(part) for part in value] if isinstance(value, list) else value
 
 
-def _struct_function(source: Source, kind: SqlStruct) -> str:
-    """The name of a function that makes a dict of a struct."""
+def _struct_function(source: Source, kind: SqlStruct, name: str = "", encode: str = "") -> str:
+    """The name of a function that makes a dict of a struct, and encodes it at once if it is told by what."""
     variables = [source.fresh() for _ in kind.fields]
     values = [_expression(source, field.type, name) for field, name in zip(kind.fields, variables, strict=True)]
-    name = source.fresh("struct")
+    name = name or source.fresh("struct")
     source.line(f"def {name}(row):")
     source.indent()
     if variables:
         source.line(f"{', '.join(variables)}, = row")
     items = (f"{field.name!r}: {value}" for field, value in zip(kind.fields, values, strict=True))
-    source.line(f"return {{{', '.join(items)}}}")
+    source.line(f"return {encode}({{{', '.join(items)}}})")
     source.dedent()
     return name
 

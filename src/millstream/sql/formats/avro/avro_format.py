@@ -8,11 +8,13 @@ from collections.abc import Callable
 from typing import Any
 
 import fastavro
+from fastavro.schema import SchemaParseException, UnknownType
 
+from millstream.sql.errors import SqlError
 from millstream.sql.formats import wire
 from millstream.sql.formats.avro.data import reading, without_logical_types, writing
 from millstream.sql.formats.avro.read_schema import Names, connect_of, full_name, parse_avro
-from millstream.sql.formats.avro.write_schema import DEFAULT_NAME, avro_schema
+from millstream.sql.formats.avro.write_schema import DEFAULT_NAME, avro_schema, avro_type
 from millstream.sql.formats.connect.schema import ConnectSchema, record_type
 from millstream.sql.formats.connect.values import conversion
 from millstream.sql.formats.format import Codec, RegistryFormat, Row, Target, check_map_keys
@@ -32,7 +34,11 @@ class AvroFormat(RegistryFormat):
 
     def check(self, target: Target) -> None:
         check_map_keys([column.type for column in target.columns], "Avro only supports MAPs with STRING keys")
-        self.schema_of(target)
+        schema = self.schema_of(target)
+        try:
+            fastavro.parse_schema(without_logical_types(schema.parsed))
+        except (SchemaParseException, UnknownType) as error:
+            raise SqlError(f"Schema is not compatible with Avro: {error}") from error
 
     def schema_of(self, target: Target) -> RegisteredSchema:
         name = (target.encoding.format.get("fullSchemaName") or DEFAULT_NAME).strip()
@@ -64,7 +70,7 @@ def _prepared(schema: RegisteredSchema, registry: SchemaRegistry) -> tuple[Json,
     """A schema's JSON, its named types, and fastavro's form of it."""
     node, names = parse_avro(schema, registry)
     known: dict[str, Any] = {}
-    for other in names.known.values():
+    for other in names.referred:
         fastavro.parse_schema(without_logical_types(other), named_schemas=known)
     parsed = fastavro.parse_schema(without_logical_types(node), named_schemas=known)
     connect_of(node, names)  # meets all named types
@@ -76,7 +82,7 @@ def _reader(schema: RegisteredSchema, target: Target) -> Callable[[bytes], Row]:
         raise ValueError(f"Schema {schema.id} is not of type AVRO but {schema.kind}")
     node, names, parsed = _prepared(schema, wire.registry_of(target))
     to_connect = reading(node, names)
-    root = target.columns[0].type if target.unwrapped else record_type(target.columns)
+    root = avro_type(target.columns[0].type if target.unwrapped else record_type(target.columns))
     to_sql = conversion(root, connect_of(node, names))
     unwrapped = target.unwrapped
 
@@ -101,7 +107,7 @@ def _writer(format: AvroFormat, target: Target) -> Callable[[Row], bytes | None]
     schema = format.schema_of(target) if schema_id is None else wire.fetch(registry, schema_id)
     prefix = wire.Registered(target, schema, schema_id)
     node, names, parsed = _prepared(schema, registry)
-    root = target.columns[0].type if target.unwrapped else record_type(target.columns)
+    root = avro_type(target.columns[0].type if target.unwrapped else record_type(target.columns))
     convert = writing(root, node, names)
     unwrapped = target.unwrapped
 

@@ -211,7 +211,7 @@ def _writing_map(kind: SqlMap, node: Json, names: Names, namespace: str) -> Conv
 
 def _writing_record(kind: SqlStruct, node: Json, names: Names, namespace: str) -> Callable[[Any], Any]:
     """Fields go by their names; what the schema has more gets its default."""
-    places = {part.name.replace(".", "_"): place for place, part in enumerate(kind.fields)}
+    places = {part.name: place for place, part in enumerate(kind.fields)}
     fixed: dict[str, Any] = {}
     sources: list[tuple[str, int, Conversion]] = []
     for part in node["fields"]:

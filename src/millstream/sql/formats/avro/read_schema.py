@@ -47,10 +47,16 @@ _LOGICAL = {
 
 
 class Names:
-    """The named types that have been met, by full name."""
+    """The named types that have been met.
+
+    Attributes:
+        known: by full name.
+        referred: the schemas that a schema refers to, each after those that it refers to itself.
+    """
 
     def __init__(self) -> None:
         self.known: dict[str, Json] = {}
+        self.referred: list[Json] = []
 
     def add(self, node: Mapping[str, Json], namespace: str) -> str:
         """Remember a type, and say its full name."""
@@ -90,9 +96,9 @@ def parse_avro(schema: RegisteredSchema, registry: SchemaRegistry | None) -> tup
         if found is None:
             raise SqlError(f"No schema reference found for subject {reference.subject}, version {reference.version}")
         node, inner = parse_avro(found, registry)
+        connect_of(node, inner)  # meets its named types
         names.known.update(inner.known)
-        if isinstance(node, dict) and "name" in node:
-            names.add(node, "")
+        names.referred += [other for other in (*inner.referred, node) if other not in names.referred]
     return json.loads(schema.text), names
 
 

@@ -53,6 +53,21 @@ def avro_schema(columns: Sequence[Column], *, unwrapped: bool, name: str = DEFAU
     return _schema(root, name, "", is_root=True)
 
 
+def avro_type(kind: SqlType) -> SqlType:
+    """A type with the names that its fields have in Avro."""
+    if isinstance(kind, SqlStruct):
+        return SqlStruct(tuple(Field(_field_name(part), avro_type(part.type)) for part in kind.fields))
+    if isinstance(kind, SqlArray):
+        return SqlArray(avro_type(kind.item))
+    if isinstance(kind, SqlMap):
+        return SqlMap(kind.key, avro_type(kind.value))
+    return kind
+
+
+def _field_name(part: Field) -> str:
+    return part.name.replace(".", "_")
+
+
 def _schema(kind: SqlType, name: str, namespace: str, *, is_root: bool = False) -> Json:
     """The schema of a type.
 
@@ -101,10 +116,12 @@ def _record(
 ) -> Json:
     namespace, _, name = full_name.rpartition(".")
     _check_name(name)
-    shown_fields = []
+    shown_fields: list[dict[str, Json]] = []
     for part in fields:
-        field_name = part.name.replace(".", "_")
+        field_name = _field_name(part)
         _check_name(field_name)
+        if any(other["name"] == field_name for other in shown_fields):
+            raise SqlError(f"Cannot create field because of field name duplication {field_name}")
         inner = names[part.name] if names else f"{full_name}_{part.name}"
         shown_fields.append({"name": field_name, "type": _optional(part.type, inner, namespace), "default": None})
     schema: dict[str, Json] = {"type": "record", "name": name}

@@ -10,7 +10,6 @@ from typing import Any
 from millstream.sql.formats.avro.data import bytes_to_decimal, decimal_to_bytes
 from millstream.sql.formats.connect.values import Conversion
 from millstream.sql.formats.protobuf.read_schema import DECIMAL, WRAPPERS, FieldInfo, fields_of
-from millstream.sql.formats.protobuf.write_schema import valid_name
 from millstream.sql.formats.times import check_time
 from millstream.sql.schema.types import BaseType, SqlArray, SqlMap, SqlStruct, SqlType
 
@@ -109,7 +108,7 @@ def writing(kind: SqlStruct, message: Any) -> Callable[[Any], dict[str, Any]]:
     parts = {part.name: part for part in fields_of(message)}
     sources: list[tuple[str, int, Conversion]] = []
     for place, field in enumerate(kind.fields):
-        part = parts.get(valid_name(field.name))
+        part = parts.get(field.name)
         if part is None:
             raise ValueError(f"Schema from Schema Registry misses field with name: {field.name}")
         sources.append((part.name, place, _writing_field(field.type, part)))

@@ -45,6 +45,19 @@ def _text_of(target: Target) -> str:
     return proto_text(target.columns, name=_schema_name(info), nullable=_nullable(info))
 
 
+def _check(target: Target) -> None:
+    """See that columns make a message.
+
+    Raises:
+        SqlError: they do not.
+    """
+    check_map_keys([column.type for column in target.columns], _MAP_KEYS)
+    try:
+        load(_text_of(target))
+    except ValueError as error:  # names that are taken twice
+        raise SqlError(str(error)) from error
+
+
 class ProtobufFormat(RegistryFormat):
     """Protobuf's encoding, after the number of the schema and the place of the message in it."""
 
@@ -57,8 +70,7 @@ class ProtobufFormat(RegistryFormat):
     inherited_properties = frozenset({"fullSchemaName", "nullableRepresentation"})
 
     def check(self, target: Target) -> None:
-        check_map_keys([column.type for column in target.columns], _MAP_KEYS)
-        _text_of(target)
+        _check(target)
 
     def schema_of(self, target: Target) -> RegisteredSchema:
         return RegisteredSchema(self.schema_kind, _text_of(target))
@@ -97,8 +109,7 @@ class ProtobufNoSrFormat(Format):
     inherited_properties = frozenset({"nullableRepresentation"})
 
     def check(self, target: Target) -> None:
-        check_map_keys([column.type for column in target.columns], _MAP_KEYS)
-        _text_of(target)
+        _check(target)
 
     def codec(self, target: Target) -> Codec:
         messages = load(_text_of(target))

@@ -6,14 +6,13 @@ import enum
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from urllib.parse import quote_plus
 
 from millstream.sql.errors import SqlError
 from millstream.sql.schema.columns import Column
 from millstream.sql.schema.types import BaseType, Field, SqlArray, SqlDecimal, SqlMap, SqlStruct, SqlType
 
 _DEFAULT_NAME = "ConnectDefault"
-_VALID_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*\Z")
+_VALID_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 
 _SCALARS = {
     BaseType.BOOLEAN: ("bool", "BoolValue"),
@@ -50,18 +49,15 @@ class _Message:
     nested: list[_Message] = field(default_factory=list)
 
 
-def valid_name(name: str) -> str:
-    """A name as Protobuf takes it.
+def _checked_name(name: str) -> str:
+    """A name as it is.
 
-    >>> valid_name("a.b"), valid_name("1st")
-    ('a_b', 'x1st')
+    Raises:
+        SqlError: Protobuf does not take it.
     """
-    if _VALID_NAME.match(name):
-        return name
-    encoded = quote_plus(name)
-    if encoded[0].isdigit() or encoded[0] == "_":
-        encoded = f"x{encoded}"
-    return re.sub(r"[^A-Za-z0-9_]", "_", encoded)
+    if not _VALID_NAME.match(name):
+        raise SqlError(f'"{name}" is not a valid identifier.')
+    return name
 
 
 def proto_text(columns: Sequence[Column], *, name: str | None, nullable: Nullable) -> str:
@@ -86,7 +82,7 @@ class _Writer:
 
     def text(self, fields: Sequence[Field], name: str | None) -> str:
         package, _, own_name = (name or self._next_name()).rpartition(".")
-        message = self._message(valid_name(own_name), fields)
+        message = self._message(_checked_name(own_name), fields)
         parts = ['syntax = "proto3";']
         if package:
             parts.append(f"package {package};")
@@ -102,7 +98,7 @@ class _Writer:
     def _message(self, name: str, fields: Sequence[Field]) -> _Message:
         message = _Message(name)
         for number, part in enumerate(fields, 1):
-            self._field(message, valid_name(part.name), part.type, number)
+            self._field(message, _checked_name(part.name), part.type, number)
         return message
 
     def _field(self, message: _Message, name: str, kind: SqlType, number: int) -> None:
