@@ -174,6 +174,7 @@ def test_windowed_sources_are_joined_as_they_are(world: Any) -> None:
             "* FROM CLICKS C JOIN CUSTOMERS U ON C.ID = U.ID JOIN CUSTOMERS V ON C.ID = V.ID",
             "N-way joins do not support multiple occurrences of the same source. Source: 'CUSTOMERS'.",
         ),
+        ("* FROM CLICKS C JOIN CUSTOMERS C ON C.ID = C.ID", "The name `C` stands for more than one source."),
         ("PAGE FROM CLICKS C JOIN CUSTOMERS U ON C.ID = U.ID", "must include the join expressions C.ID or U.ID in its"),
         ("ID FROM CLICKS C JOIN CUSTOMERS U ON C.ID = U.ID", "Column 'ID' is ambiguous. Could be C.ID or U.ID."),
         ("* FROM CLICKS C JOIN CUSTOMERS U ON C.ID > U.ID", "Only equality join criteria is supported."),

@@ -59,6 +59,8 @@ def analyse_joins(query: Query, sources: QuerySources) -> tuple[JoinCondition, .
 def _check_occurrences(sources: QuerySources) -> None:
     *others, added = sources
     if all(other.source.name != added.source.name for other in others):
+        if any(other.alias == added.alias for other in others):
+            raise SqlError(f"The name {quote(added.alias)} stands for more than one source.")
         return
     name = added.source.name
     if len(others) > 1:

@@ -9,7 +9,6 @@ from millstream.sql.analysis.schemas import row_schema
 from millstream.sql.catalogue import Catalogue, Source
 from millstream.sql.errors import SqlError
 from millstream.sql.schema.columns import PSEUDO_COLUMNS, WINDOW_BOUNDS, Schema
-from millstream.sql.schema.types import quote
 from millstream.sql.tree.queries import Query
 
 
@@ -48,13 +47,11 @@ class QuerySources:
         Raises:
             SqlError: one does not exist.
         """
-        found: list[AliasedSource] = []
+        found = []
         for table in (query.source, *(join.right for join in query.joins)):
             source = catalogue.get(table.name)
             if source is None:
                 raise SqlError(f"{table.name} does not exist.")
-            if any(other.alias == table.alias for other in found):
-                raise SqlError(f"The name {quote(table.alias)} stands for more than one source.")
             found.append(AliasedSource(table.alias, source))
         return cls(tuple(found))
 
