@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 from millstream.sql.engine.context import Context
 from millstream.sql.engine.entities import PrintedRecord, PrintedTopic
 from millstream.sql.engine.topics import TopicRecord
+from millstream.sql.errors import SqlError
 from millstream.sql.tree.statements import PrintTopic
 
 #: How many records the formats are guessed from.
@@ -18,6 +19,8 @@ _SAMPLE = 10
 
 def print_records(context: Context, statement: PrintTopic, text: str) -> PrintedTopic:
     """Read and show records; without a LIMIT those of a broker come without end."""
+    if statement.limit is not None and statement.limit < 0:
+        raise SqlError(f"LIMIT of PRINT cannot be negative: {statement.limit}")
     found = context.topics.read(statement.topic, from_beginning=statement.from_beginning)
     records: Iterator[TopicRecord] = iter(found)
     if statement.interval is not None and statement.interval > 1:
