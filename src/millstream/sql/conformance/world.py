@@ -17,7 +17,7 @@ from millstream.sql.errors import SqlError
 from millstream.sql.formats import InMemoryRegistry, register_schema
 from millstream.sql.functions.registry import Registry, default_registry
 from millstream.sql.parser import parse_one, split
-from millstream.sql.settings import Settings
+from millstream.sql.settings import Settings, definition_of
 from millstream.sql.tree.statements import CreateSource, CreateType
 
 #: What the original tests configure for the engine.
@@ -27,8 +27,6 @@ _SETTINGS = {
     "ksql.headers.columns.enabled": True,
     "ksql.schema.registry.url": "memory",
 }
-#: Says how strictly the test compares doubles: no setting of the engine.
-_OF_THE_TEST = ("use.exact.numeric.comparison",)
 
 #: Of topics that do not say it themselves.
 _PARTITIONS = 4
@@ -48,7 +46,7 @@ class World:
     def __init__(self, case: Case, runner: Callable[[InMemoryTopics], QueryRunner], *, scripts: bool = False) -> None:
         self.topics = InMemoryTopics(lambda name: TopicDescription(name, _PARTITIONS))
         self.registry = InMemoryRegistry()
-        properties = {name: value for name, value in case.properties.items() if name not in _OF_THE_TEST}
+        properties = {name: value for name, value in case.properties.items() if definition_of(name) is not None}
         self.settings = Settings({**_SETTINGS, **properties})
         self._create_topics(case)
         self.engine = Engine(

@@ -10,7 +10,7 @@ from typing import Any
 
 from millstream.config import StreamsConfig
 from millstream.extractors import ConsumedRecord
-from millstream.handlers import ErrorHandlerContext, Response
+from millstream.handlers import ErrorHandlerContext, LogAndFailExceptionHandler, Response
 from millstream.sql.engine.queries import PersistentQuery
 from millstream.sql.processing_log import ErrorType, ProcessingLog, causes
 from millstream.sql.settings import Settings
@@ -50,10 +50,16 @@ def application_config(base: StreamsConfig, query: PersistentQuery, log: Process
     return replace(
         base,
         application_id=query.application_id,
-        deserialization_exception_handler=SkipUnreadable(query.id, log),
+        deserialization_exception_handler=_unreadable(query, log),
         checkpoint_location=_checkpoint(base, query),
         **_from_settings(base, query.settings),
     )
+
+
+def _unreadable(query: PersistentQuery, log: ProcessingLog) -> SkipUnreadable | LogAndFailExceptionHandler:
+    if query.settings.get("ksql.fail.on.deserialization.error", False):
+        return LogAndFailExceptionHandler()
+    return SkipUnreadable(query.id, log)
 
 
 def _checkpoint(base: StreamsConfig, query: PersistentQuery) -> str | None:

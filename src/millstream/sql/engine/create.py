@@ -27,6 +27,8 @@ from millstream.sql.tree.statements import Constraint, CreateSource, Element, So
 def create_source(context: Context, statement: CreateSource, text: str) -> Entity:
     """Register a topic as a stream or table."""
     clause = with_clause(statement, text)
+    if statement.read_only and not context.settings.get("ksql.source.table.materialization.enabled", True):
+        raise SqlError("Cannot execute command because source table materialization is disabled.")
     source = make_source(context, statement, clause, text)
     existing = context.catalogue.get(source.name)
     if existing is not None and statement.if_not_exists:
@@ -81,6 +83,9 @@ def make_source(context: Context, statement: CreateSource, clause: WithClause, t
     elements, clause = infer_elements(context, statement, clause)
     schema = schema_of(elements)
     _check_names(elements)
+    if schema.headers and not context.settings.get("ksql.headers.columns.enabled", True):
+        kind = statement.kind.value.capitalize()
+        raise SqlError(f"Cannot create {kind} because schema with headers columns is disabled.")
     timestamp = None
     if clause.timestamp_column is not None:
         timestamp = TimestampColumn(clause.timestamp_column, clause.text("TIMESTAMP_FORMAT"))
@@ -166,15 +171,17 @@ def _with_default_formats(context: Context, clause: WithClause, text: str) -> Wi
 
 
 def _ensure_topic(context: Context, kind: SourceKind, name: str, clause: WithClause) -> None:
-    if context.topics.describe(name) is not None:
-        return
+    """Have the topic: one that is there must be as WITH says, one that is not is made if WITH says how."""
+    existing = context.topics.describe(name)
     partitions, replicas = clause.number("PARTITIONS"), clause.number("REPLICAS")
-    if partitions is None:
+    if existing is None and partitions is None:
         raise SqlError(
             f"Topic '{name}' does not exist. If you want to create a new topic for the stream/table please re-run the "
             "statement providing the required 'PARTITIONS' configuration in the WITH clause (and optionally "
             "'REPLICAS')."
         )
+    if partitions is None:
+        return
     policy = "compact" if kind is SourceKind.TABLE and clause.window is None else "delete"
     config = {"cleanup.policy": clause.text("CLEANUP_POLICY") or policy}
     retention = clause.number("RETENTION_MS")

@@ -119,7 +119,7 @@ def _evaluate(context: Context, source: Source, name: str, expression: Expressio
 
 
 def _key_bytes(context: Context, source: Source, values: Values) -> bytes | None:
-    if not values.key or all(value is None for value in values.key):
+    if not values.key:
         return None
     _check_key_schema(context, source)
     return _bytes(context, source, values.key, is_key=True)

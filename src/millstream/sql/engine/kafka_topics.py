@@ -15,6 +15,7 @@ from millstream.kafka.clients import make_admin, make_consumer, make_producer
 from millstream.kafka.errors import translate
 from millstream.kafka.topics import NewTopic
 from millstream.sql.engine.topics import TopicDescription, TopicRecord
+from millstream.sql.errors import SqlError
 
 _SECONDS = 30.0
 _POLL_SECONDS = 0.5
@@ -51,6 +52,15 @@ class KafkaTopics:
         return found
 
     def create(self, topic: TopicDescription) -> None:
+        existing = self.describe(topic.name)
+        if existing is not None:
+            if topic.partitions != existing.partitions or topic.replicas not in (-1, existing.replicas):
+                raise SqlError(
+                    f"A Kafka topic with the name '{topic.name}' already exists, with different partition/replica "
+                    f"configuration than required. KSQL expects {topic.partitions} partitions (topic has "
+                    f"{existing.partitions}), and {topic.replicas} replication factor (topic has {existing.replicas})."
+                )
+            return
         self._admin.create_topics(
             [NewTopic(topic.name, topic.partitions, topic.config)],
             replication_factor=None if topic.replicas < 1 else topic.replicas,

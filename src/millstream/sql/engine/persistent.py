@@ -112,9 +112,7 @@ def _exists(sink: Source, existing: Source) -> str:
 
 
 def _create_topic(context: Context, statement: CreateAsSelect, sink: Source, clause: WithClause) -> None:
-    """Make the topic of the results: as large as the topic of the leftmost source unless WITH says otherwise."""
-    if context.topics.describe(sink.topic) is not None:
-        return
+    """Have the topic of the results: as large as the topic of the leftmost source unless WITH says otherwise."""
     first = context.catalogue.get(statement.query.source.name)
     source = None if first is None else context.topics.describe(first.topic)
     partitions = clause.number("PARTITIONS") or (1 if source is None else source.partitions)

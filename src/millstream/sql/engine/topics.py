@@ -40,7 +40,11 @@ class Topics(Protocol):
         """All topics, sorted."""
 
     def create(self, topic: TopicDescription) -> None:
-        """Make a topic; nothing happens when it is there already."""
+        """Make a topic, or see that the one that is there is like it.
+
+        Raises:
+            SqlError: the topic is there, and another.
+        """
 
     def delete(self, name: str) -> None:
         """Delete a topic; nothing happens when there is none."""
@@ -53,7 +57,7 @@ class Topics(Protocol):
 
 
 class InMemoryTopics:
-    """Topics in this process, one partition each whatever they say; for tests.
+    """Topics in this process, for tests: one partition each, whatever they and those who make them again say.
 
     Args:
         default: makes a topic that is asked for and not there; by default there are only those created.
