@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
 
 from millstream.sql.engine.api import Ksql
 from millstream.sql.engine.entities import CurrentStatus, WarningEntity
+from millstream.sql.engine.topics import TopicRecord
 from millstream.sql.errors import ParseError, StatementError
 
 CREATE = "CREATE STREAM s (id INT KEY, a INT, b INT) WITH (kafka_topic='s', value_format='JSON');"
@@ -192,3 +194,22 @@ def test_pull_and_push_queries_are_checked_and_not_yet_answered(ksql: Ksql) -> N
         ksql.execute("SELECT nothing FROM s EMIT CHANGES;")
     with pytest.raises(StatementError, match="pull queries are not yet answered"):
         ksql.execute("SELECT * FROM s;")
+
+
+def test_records_that_cannot_be_read_are_told_and_skipped() -> None:
+    told = []
+
+    class Log:
+        def error(self, logger: str, message: Mapping[str, Any]) -> None:
+            told.append((logger, message))
+
+    ksql = Ksql.in_memory(log=Log())
+    ksql.execute(CREATE)
+    ksql.execute("CREATE STREAM c AS SELECT * FROM s;")
+    ksql.topics.write(TopicRecord("s", None, b"{no json", 0))
+    ksql.execute("INSERT INTO s VALUES (1, 2, 3);")
+    assert values(ksql, "C") == [{"A": 2, "B": 3}]
+    ((logger, message),) = told
+    assert logger == "processing.CSAS_C_0.deserializer"
+    assert message["type"] == 0
+    assert message["deserializationError"]["topic"] == "s"

@@ -11,6 +11,7 @@ from millstream.sql.conformance.records import java_order, parsed_schema
 from millstream.sql.engine.context import Context
 from millstream.sql.engine.create import make_source, with_clause
 from millstream.sql.engine.engine import Engine
+from millstream.sql.engine.properties import WithClause
 from millstream.sql.engine.queries import PersistentQuery, Queries, QueryRunner, QueryState
 from millstream.sql.engine.topics import InMemoryTopics, TopicDescription
 from millstream.sql.errors import SqlError
@@ -18,7 +19,7 @@ from millstream.sql.formats import InMemoryRegistry, register_schema
 from millstream.sql.functions.registry import Registry, default_registry
 from millstream.sql.parser import parse_one, split
 from millstream.sql.settings import Settings, definition_of
-from millstream.sql.tree.statements import CreateSource, CreateType
+from millstream.sql.tree.statements import CreateAsSelect, CreateSource, CreateType
 
 #: What the original tests configure for the engine.
 _SETTINGS = {
@@ -104,6 +105,10 @@ class World:
                     partitions = clause.number("PARTITIONS") or _PARTITIONS
                     self.topics.create(TopicDescription(clause.topic or "", partitions))
                     yield make_source(context, statement, clause, text)
+                elif isinstance(statement, CreateAsSelect):
+                    clause = WithClause.of_create_as(statement.properties)
+                    partitions = clause.number("PARTITIONS") or _PARTITIONS
+                    self.topics.create(TopicDescription(clause.topic or statement.name, partitions))
             except SqlError:
                 continue  # it fails again when it is executed
 

@@ -7,8 +7,9 @@ from collections.abc import Iterator
 
 from millstream.sql.catalogue import Source
 from millstream.sql.engine.context import Context
-from millstream.sql.engine.entities import FieldInfo, QueryDescription, RunningQuery, SourceDescription, SourceInfo
+from millstream.sql.engine.entities import QueryDescription, RunningQuery, SourceDescription, SourceInfo
 from millstream.sql.engine.queries import PersistentQuery, QueryState
+from millstream.sql.engine.schema_info import FieldInfo
 from millstream.sql.plan.steps import Step
 
 

@@ -18,7 +18,6 @@ from millstream.sql.engine.entities import (
     QueriesList,
     QueryDescriptionEntity,
     QueryDescriptionsEntity,
-    SchemaInfo,
     SourceDescriptionEntity,
     SourceDescriptionsEntity,
     StreamsList,
@@ -30,6 +29,7 @@ from millstream.sql.engine.entities import (
     VariablesList,
 )
 from millstream.sql.engine.printing import print_records
+from millstream.sql.engine.schema_info import SchemaInfo
 from millstream.sql.errors import SqlError
 from millstream.sql.settings import definition_of
 from millstream.sql.tree.statements import (
