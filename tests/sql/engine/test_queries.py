@@ -116,6 +116,26 @@ def test_a_query_is_replaced_and_its_state_kept(ksql: Ksql) -> None:
             "Upgrades not yet supported for StreamWindowedAggregate",
         ),
         (
+            "CREATE TABLE c AS SELECT id, COUNT(*) AS n FROM s GROUP BY id;",
+            "CREATE OR REPLACE TABLE c AS SELECT id, COUNT(*) AS n FROM s GROUP BY id HAVING COUNT(*) > 1;",
+            "StreamAggregate must have matching class. Values differ: class io.confluent.ksql.execution.plan.StreamAgg",
+        ),
+        (
+            "CREATE STREAM c AS SELECT id, a, b FROM s;",
+            "CREATE OR REPLACE STREAM c AS SELECT s.id AS id, s.a AS a, r.b AS b FROM s JOIN r WITHIN 1 DAY ON s.id=r.id;",
+            "Cannot change a non-join source into a join source.",
+        ),
+        (
+            "CREATE STREAM c AS SELECT id, a AS a, b FROM s;",
+            "CREATE OR REPLACE STREAM c AS SELECT id, EXPLODE(ARRAY[a]) AS a, b FROM s;",
+            "Upgrades not yet supported for StreamFlatMap",
+        ),
+        (
+            "CREATE STREAM c AS SELECT * FROM s;",
+            "CREATE OR REPLACE STREAM c AS SELECT * FROM r;",
+            "StreamSource must have matching topicName. Values differ: `s` vs. `r`",
+        ),
+        (
             "CREATE STREAM c AS SELECT * FROM s;",
             "CREATE OR REPLACE STREAM c WITH (kafka_topic='other') AS SELECT * FROM s;",
             "Cannot upgrade data source: DataSource '`C`' has topic =",
@@ -123,6 +143,7 @@ def test_a_query_is_replaced_and_its_state_kept(ksql: Ksql) -> None:
     ],
 )
 def test_what_a_replacement_may_not_change(ksql: Ksql, before: str, after: str, message: str) -> None:
+    ksql.execute(CREATE.replace("STREAM s", "STREAM r").replace("'s'", "'r'"))
     ksql.execute(before)
     with pytest.raises(StatementError) as caught:
         ksql.execute(after)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import timedelta
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
@@ -67,8 +67,10 @@ class Ksql:
         config = with_broker(config)
         values = {"ksql.service.id": f"{config.application_id}_", **(settings or {})}
         runner = SparkQueries(config, log)
-        self._start(KafkaTopics(config), runner, Settings(values), functions, registry, log)
+        topics = KafkaTopics(config)
+        self._start(topics, runner, Settings(values), functions, registry, log)
         self._spark: SparkQueries | None = runner
+        self._leave: Callable[[], None] = topics.close
 
     @classmethod
     def in_memory(
@@ -96,6 +98,7 @@ class Ksql:
         known = InMemoryRegistry() if registry is None else registry
         ksql._start(topics, DriverQueries(topics, log), Settings(settings or {}), functions, known, log)
         ksql._spark = None
+        ksql._leave = lambda: None
         return ksql
 
     def _start(
@@ -225,6 +228,7 @@ class Ksql:
     def close(self) -> None:
         """Stop all queries. They go on from where they were when the same statements are executed again."""
         self._engine.context.queries.runner.close()
+        self._leave()
 
     def __enter__(self) -> Self:
         return self

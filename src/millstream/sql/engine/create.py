@@ -62,8 +62,7 @@ def _keep(context: Context, source: Source, text: str) -> PersistentQuery:
     alone = Catalogue({source.name: source})
     planned = plan(context, query, None, context.queries.source_table_id(source.name), alone)
     kept = persistent_query(context, QueryKind.CREATE_SOURCE, planned, text, None, alone)
-    context.queries.id_used()
-    context.queries.add(kept)
+    context.queries.add(kept, numbered=True)
     return kept
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from confluent_kafka import KafkaError as ClientError
-from confluent_kafka import KafkaException, Message, TopicPartition
+from confluent_kafka import KafkaException, Message, Producer, TopicPartition
 
 from millstream.config import StreamsConfig
 from millstream.kafka.admin import Admin
@@ -32,6 +32,7 @@ class KafkaTopics:
         self._config = config
         self._admin = Admin(config)
         self._client = make_admin(config)
+        self._producer: Producer | None = None
 
     def describe(self, name: str) -> TopicDescription | None:
         return self._all().get(name)
@@ -77,8 +78,9 @@ class KafkaTopics:
             if error is not None:
                 failed.append(error)
 
-        producer = make_producer(self._config, overrides={"linger.ms": "0"})
-        producer.produce(
+        if self._producer is None:
+            self._producer = make_producer(self._config, overrides={"linger.ms": "0"})
+        self._producer.produce(
             record.topic,
             record.value,
             record.key,
@@ -86,7 +88,7 @@ class KafkaTopics:
             headers=list(record.headers),
             on_delivery=delivered,
         )
-        left = producer.flush(_SECONDS)
+        left = self._producer.flush(_SECONDS)
         if failed or left:
             reason = failed[0] if failed else ClientError(ClientError._TIMED_OUT)
             doing = f"write to topic {record.topic}"
@@ -113,6 +115,10 @@ class KafkaTopics:
                 yield _record(message)
         finally:
             consumer.close()
+
+    def close(self) -> None:
+        """Leave the brokers."""
+        self._admin.close()
 
 
 def _record(message: Message) -> TopicRecord:

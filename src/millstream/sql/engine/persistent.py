@@ -60,9 +60,7 @@ def _create(context: Context, statement: CreateAsSelect, prepared: Query, clause
     replaced = context.queries.get(query_id)
     if replaced is not None:
         check_query_upgrade(replaced.plan.step, planned.plan.step)
-    else:
-        context.queries.id_used()
-    context.queries.add(query)
+    context.queries.add(query, numbered=replaced is None)
     context.catalogue.put(sink, planned.plan.sources)
     return _started(sink, query, text)
 
@@ -78,9 +76,7 @@ def insert_into(context: Context, statement: InsertInto, text: str) -> Entity:
     planned = plan(context, prepared, insert_request(statement, text), query_id)
     target = context.catalogue.sources[statement.target]
     query = persistent_query(context, QueryKind.INSERT, planned, text, target.topic)
-    if wanted is None:
-        context.queries.id_used()
-    context.queries.add(query)
+    context.queries.add(query, numbered=wanted is None)
     return _started(target, query, text)
 
 

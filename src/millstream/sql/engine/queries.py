@@ -107,10 +107,16 @@ class Queries:
         """A query; ids are known in any case."""
         return self._queries.get(query_id) or self._queries.get(query_id.upper())
 
-    def add(self, query: PersistentQuery) -> None:
-        """Start a query, or replace the one of the same id."""
+    def add(self, query: PersistentQuery, *, numbered: bool) -> None:
+        """Start a query, or replace the one of the same id.
+
+        Args:
+            query: the query.
+            numbered: whether its id has a new number, which no other may get.
+        """
         self.runner.start(query)
         self._queries[query.id] = query
+        self._next_number += numbered
 
     def remove(self, query: PersistentQuery) -> None:
         """End a query."""
@@ -178,7 +184,3 @@ class Queries:
         if query_id in self._queries:
             raise SqlError(f"Query ID '{query_id}' already exists.")
         return query_id
-
-    def id_used(self) -> None:
-        """A numbered id was used: the next has the next number."""
-        self._next_number += 1

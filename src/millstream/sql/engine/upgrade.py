@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 from millstream.sql.catalogue import Source
 from millstream.sql.errors import SqlError
 from millstream.sql.plan.steps import (
@@ -107,35 +109,59 @@ _MUST_MATCH: dict[type[Step], dict[str, str]] = {
 def check_query_upgrade(old: Step, new: Step) -> None:
     """See that a query can take over the state of another.
 
-    Both plans are walked from their sinks to their sources. Steps that keep nothing are passed over, on either side;
-    all others must stand opposite to one of their own kind.
+    Both plans are walked from their sinks to their sources. A step that keeps nothing is passed over, and then it is
+    the other plan's turn, as in ksqlDB: that decides which steps are compared. All others must be of one kind.
 
     Raises:
         SqlError: the steps differ in what state depends on.
     """
-    step, other = _enforcing(old), _enforcing(new)
-    name = _name(step)
-    _same(name, "class", name, _name(other))
-    _same(name, "properties", ".".join(step.context), ".".join(other.context))
-    for what, attribute in _MUST_MATCH[type(step)].items():
-        _same(name, what, _shown(getattr(step, attribute)), _shown(getattr(other, attribute)))
-    if not isinstance(step, StreamSource | TableSource):
-        check_query_upgrade(_source(step), _source(other))
+    if isinstance(old, _PASSIVE):
+        check_query_upgrade(new, old.source)
+        return
+    _check_supported(old)
+    if isinstance(old, StreamSource | TableSource):
+        _match(old, _source_of(old, new))
+        return
+    _match(old, new)
+    check_query_upgrade(*(_before(step)[0] for step in (old, new)))
 
 
-def _enforcing(step: Step) -> Step:
-    """The first step from here that must be matched."""
-    while isinstance(step, _PASSIVE):
-        step = step.source
-    windowed = getattr(step, "window", None) is not None
-    if type(step) not in _MUST_MATCH or windowed:
+def _check_supported(step: Step) -> None:
+    if type(step) not in _MUST_MATCH or getattr(step, "window", None) is not None:
         raise SqlError(f"Upgrades not yet supported for {_name(step)}")
+
+
+def _source_of(source: StreamSource | TableSource, step: Step) -> Step:
+    """The source that stands opposite to one, behind steps that keep nothing."""
+    while _name(step) != _name(source):
+        before = _before(step)
+        if not before:
+            raise SqlError(
+                f"Query is not upgradeable. The root source node of the upgrade tree must be {_name(source)}, "
+                f"but was {_class(step)}"
+            )
+        if len(before) > 1:
+            raise SqlError("Query is not upgradeable. Cannot change a non-join source into a join source.")
+        if not isinstance(step, _PASSIVE):
+            _check_supported(step)
+            raise SqlError(
+                f"Query is not upgradeable. Cannot add a {_class(step)} step that is not in the original query plan."
+            )
+        step = before[0]
     return step
 
 
-def _source(step: Step) -> Step:
-    source: Step = step.source  # type: ignore[attr-defined] # of the steps that must match, only sources have none
-    return source
+def _match(step: Step, other: Step) -> None:
+    _same(step, "class", _class(step), _class(other))
+    _same(step, "properties", *(f"{{queryContext='{'/'.join(one.context)}'}}" for one in (step, other)))
+    for what, attribute in _MUST_MATCH[type(step)].items():
+        _same(step, what, *(_shown(getattr(one, attribute)) for one in (step, other)))
+
+
+def _before(step: Step) -> list[Step]:
+    """The steps that give a step its records."""
+    found = (getattr(step, item.name) for item in dataclasses.fields(step))
+    return [value for value in found if isinstance(value, Step)]
 
 
 def _name(step: Step) -> str:
@@ -150,6 +176,10 @@ def _name(step: Step) -> str:
     return {"ForeignKeyJoin": "ForeignKeyTableTableJoin"}.get(name, name)
 
 
+def _class(step: Step) -> str:
+    return f"class io.confluent.ksql.execution.plan.{_name(step)}"
+
+
 def _shown(value: object) -> str:
     if isinstance(value, tuple):
         return f"[{', '.join(map(_shown, value))}]"
@@ -160,9 +190,9 @@ def _shown(value: object) -> str:
     return str(value)
 
 
-def _same(step: str, what: str, before: str, after: str) -> None:
+def _same(step: Step, what: str, before: str, after: str) -> None:
     if before != after:
         raise SqlError(
-            f"Query is not upgradeable. Plan step of type {step} must have matching {what}. "
+            f"Query is not upgradeable. Plan step of type {_name(step)} must have matching {what}. "
             f"Values differ: {before} vs. {after}"
         )
