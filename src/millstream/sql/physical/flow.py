@@ -14,7 +14,7 @@ from millstream.dsl.kstream import KStream
 from millstream.dsl.ktable import KTable
 from millstream.serdes import Serde, Serdes
 from millstream.sql.expressions import compile_predicate, compile_row
-from millstream.sql.formats import SchemaRegistry, serde
+from millstream.sql.formats import SchemaRegistry, internal_encoding, serde
 from millstream.sql.functions.registry import Registry
 from millstream.sql.physical.packed import PackedSerde
 from millstream.sql.plan.steps import Step
@@ -129,7 +129,7 @@ class Surroundings:
         """
         if formats.value.format.name in _LOSSLESS:
             return PackedSerde(tuple(columns), formats.value.format.name)
-        return self.value_serde(formats.value, columns, name)
+        return self.value_serde(internal_encoding(formats.value), columns, name)
 
 
 def name_of(step: Step, *more: str) -> str:

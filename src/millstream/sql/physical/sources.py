@@ -49,8 +49,9 @@ def table_source(step: TableSource, around: Surroundings, *, stored: bool) -> Fl
     materialized = None
     if stored:
         name = "-".join((*step.context[:-1], "Reduce"))
-        key = around.key_serde(step.formats.key, step.source_schema, step.window, name)
-        materialized = Materialized(name, key, around.kept_serde(step.formats, kept, name))
+        formats = step.store_formats or step.formats
+        key = around.key_serde(formats.key, step.source_schema, step.window, name)
+        materialized = Materialized(name, key, around.kept_serde(formats, kept, name))
     placed = table.transform_values(lambda: _AddPlace(headers), materialized=materialized)
     key_columns = _key_columns(step)
     result = placed.transform_values(lambda: _AddTimeAndKey(key_columns))
