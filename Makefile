@@ -49,9 +49,10 @@ format: setup ## put the code in order
 demo: setup ## run the main example on a real broker and Spark, exactly once (KEEP=--keep runs on)
 	$(BIN)/python examples/live_orders.py $(KEEP)
 
-bench: setup ## measure: the engine beside plain loops, and the runtime beside Kafka Streams
+bench: setup ## measure: the engine beside plain loops, the runtime beside Kafka Streams, SQL beside Python
 	$(BIN)/python bench/task.py
 	$(BIN)/python bench/peers_main.py
+	$(BIN)/python bench/sql.py
 
 lock: ## pin the newest versions in requirements.lock (needs uv)
 	uv pip compile pyproject.toml --group dev --universal --python-version 3.11 --generate-hashes --upgrade \
