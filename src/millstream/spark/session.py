@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import re
+import signal
 import sys
+import threading
 
 from pyspark.sql import SparkSession
 
@@ -46,7 +48,10 @@ def spark_session(config: StreamsConfig) -> SparkSession:
     local = {"spark.driver.extraJavaOptions": _LOCAL_JVM} if master.startswith("local[") else {}
     for name, value in {**_DEFAULTS, **local, **{key: str(value) for key, value in config.spark.items()}}.items():
         builder = builder.config(name, value)
+    before = signal.getsignal(signal.SIGINT)
     session = builder.getOrCreate()
+    if threading.current_thread() is threading.main_thread() and before is not None:
+        signal.signal(signal.SIGINT, before)  # Spark's own handler cancels the running batch
     session.sparkContext.setLogLevel("ERROR")
     return session
 
