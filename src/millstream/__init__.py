@@ -93,11 +93,19 @@ from millstream.windows import (
 
 if _typing.TYPE_CHECKING:
     from millstream.spark.client import KafkaStreams, State, UncaughtAction
+    from millstream.sql.engine.api import Ksql
+    from millstream.sql.errors import SqlError, StatementError
+    from millstream.sql.functions.user import udaf, udf, udtf
 
 __version__ = "0.1.0"
 
-#: Names that bring Spark and the Kafka clients along, imported when they are first asked for.
-_RUNTIME = frozenset({"KafkaStreams", "State", "UncaughtAction"})
+#: Names that bring much along (Spark, the Kafka clients, SQL), imported when they are first asked for.
+_LATER = {
+    **dict.fromkeys(("KafkaStreams", "State", "UncaughtAction"), "millstream.spark.client"),
+    "Ksql": "millstream.sql.engine.api",
+    **dict.fromkeys(("SqlError", "StatementError"), "millstream.sql.errors"),
+    **dict.fromkeys(("udaf", "udf", "udtf"), "millstream.sql.functions.user"),
+}
 
 __all__ = [
     "ArgumentError",
@@ -126,6 +134,7 @@ __all__ = [
     "KStream",
     "KTable",
     "KafkaStreams",
+    "Ksql",
     "LogAndContinueExceptionHandler",
     "LogAndContinueProcessingExceptionHandler",
     "LogAndFailExceptionHandler",
@@ -152,9 +161,11 @@ __all__ = [
     "SessionWindowedKStream",
     "SessionWindows",
     "SlidingWindows",
+    "SqlError",
     "State",
     "StateStore",
     "StateStoreError",
+    "StatementError",
     "StoreBuilder",
     "StoreSupplier",
     "Stores",
@@ -180,12 +191,15 @@ __all__ = [
     "WallclockTimestampExtractor",
     "Window",
     "Windowed",
+    "udaf",
+    "udf",
+    "udtf",
 ]
 
 
 def __getattr__(name: str) -> _typing.Any:
-    if name in _RUNTIME:
-        from millstream.spark import client  # a test of a topology needs neither Java nor a broker
+    if name in _LATER:
+        from importlib import import_module  # a test of a topology needs neither Java nor a broker
 
-        return getattr(client, name)
+        return getattr(import_module(_LATER[name]), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

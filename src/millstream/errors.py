@@ -5,10 +5,11 @@ MillstreamError                 root: primary, detail, hint
 ├── ArgumentError               an option or argument out of range (also a ValueError)
 ├── SerdeError                  a missing serde, or bytes or objects a serde cannot take
 ├── StateStoreError             a store that is unknown, closed, locked or damaged
+├── SqlError                    SQL (`millstream.sql.errors`): a StatementError is a statement that cannot be executed
 └── StreamsError                something went wrong while records were processed
-├── ProcessingError         a user function or processor raised; names the function and its line
-├── DeserializationError    an input record could not be read
-└── ProductionError         an output record could not be written
+    ├── ProcessingError         a user function or processor raised; names the function and its line
+    ├── DeserializationError    an input record could not be read
+    └── ProductionError         an output record could not be written
 """
 
 from __future__ import annotations

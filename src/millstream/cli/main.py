@@ -13,12 +13,13 @@ from rich.text import Text
 from millstream.cli.broker import broker
 from millstream.cli.describe import describe
 from millstream.cli.run import run
+from millstream.cli.sql import sql
 from millstream.cli.topics import topics
 from millstream.errors import MillstreamError
 
 app = typer.Typer(
     name="millstream",
-    help="Kafka Streams for Python, on Spark.",
+    help="Kafka Streams and ksqlDB for Python, on Spark.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -27,6 +28,7 @@ app.add_typer(broker, name="broker")
 app.add_typer(topics, name="topics")
 app.command()(describe)
 app.command()(run)
+app.command()(sql)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -7,7 +7,7 @@ import signal
 import threading
 from datetime import timedelta
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
@@ -17,8 +17,10 @@ from millstream.cli.connection import ClientOptions, Servers, connection, settin
 from millstream.cli.logs import LogFormat, set_up_logging
 from millstream.config import StreamsConfig
 from millstream.errors import ArgumentError
-from millstream.sql.engine.api import Ksql
 from millstream.sql.engine.entities import CurrentStatus, Entity, PrintedTopic, WarningEntity
+
+if TYPE_CHECKING:
+    from millstream.sql.engine.api import Ksql
 
 _REFRESH = timedelta(seconds=0.5)
 
@@ -42,6 +44,8 @@ def sql(
     log_format: Annotated[LogFormat, typer.Option(help="how log lines look")] = LogFormat.TEXT,
 ) -> None:
     """Execute a script; if it started queries, run them until Ctrl-C."""
+    from millstream.sql.engine.api import Ksql  # takes a while to import, and other commands need none of it
+
     set_up_logging(log_format)
     text = _text(script)
     reached = connection(bootstrap_servers, client)

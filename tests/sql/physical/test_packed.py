@@ -53,3 +53,9 @@ def test_what_goes_in_comes_out(kind: SqlType, value: Any) -> None:
         found = serde.deserialize(serde.serialize(row))
         assert found == row
         assert repr(found) == repr(row)
+
+
+def test_rows_from_before_a_column_was_added_end_in_nulls() -> None:
+    before = PackedSerde([Column("A", STRING), Column("B", POINT)], "JSON")
+    after = PackedSerde([Column("A", STRING), Column("B", POINT), Column("C", INTEGER)], "JSON")
+    assert after.deserialize(before.serialize(("x", (1.0, None)))) == ("x", (1.0, None), None)

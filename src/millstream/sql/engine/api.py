@@ -21,7 +21,6 @@ from millstream.sql.engine.entities import Entity
 from millstream.sql.engine.queries import PersistentQuery, Queries, QueryRunner
 from millstream.sql.engine.topics import InMemoryTopics, TopicDescription, Topics
 from millstream.sql.formats import InMemoryRegistry, SchemaRegistry
-from millstream.sql.formats.confluent import ConfluentRegistry
 from millstream.sql.functions.registry import default_registry
 from millstream.sql.functions.user import Source as UserFunctions
 from millstream.sql.functions.user import add_user_functions
@@ -241,4 +240,8 @@ class Ksql:
 
 def _registry(settings: Settings) -> SchemaRegistry | None:
     url = settings.get("ksql.schema.registry.url")
-    return ConfluentRegistry(url) if url else None
+    if not url:
+        return None
+    from millstream.sql.formats.confluent import ConfluentRegistry  # its HTTP client takes long to import
+
+    return ConfluentRegistry(url)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from decimal import Decimal
 from typing import Any
 
 import msgspec
+from msgspec.structs import astuple
 
 from millstream.serdes import Serde
 from millstream.sql.schema.columns import Column
@@ -35,14 +36,30 @@ class PackedSerde(Serde[tuple[Any, ...]]):
     """
 
     def __init__(self, columns: Sequence[Column], name: str) -> None:
-        types = tuple(column.type for column in columns)
-        kind: Any = tuple[tuple(_python(one) for one in types)] if types else tuple[()]  # type: ignore[misc]
+        types = tuple(_python(column.type) for column in columns)
         super().__init__(
             msgspec.msgpack.Encoder().encode,
-            msgspec.msgpack.Decoder(kind).decode,
+            _reader(types),
             immutable=True,  # lists and dicts too: see `sql.schema.types`, values are never changed in place
             name=name,
         )
+
+
+def _reader(types: tuple[Any, ...]) -> Callable[[bytes], tuple[Any, ...]]:
+    """What reads rows. CREATE OR REPLACE may add columns: rows that were kept before end in NULLs."""
+    kind: Any = tuple[types] if types else tuple[()]  # type: ignore[valid-type]
+    decode = msgspec.msgpack.Decoder(kind).decode
+    fields: Any = [(f"c{index}", one, None) for index, one in enumerate(types)]
+    decode_short = msgspec.msgpack.Decoder(msgspec.defstruct("Short", fields, array_like=True)).decode
+
+    def read(data: bytes) -> tuple[Any, ...]:
+        try:
+            row: tuple[Any, ...] = decode(data)
+        except msgspec.ValidationError:
+            row = astuple(decode_short(data))
+        return row
+
+    return read
 
 
 def _python(kind: SqlType) -> Any:
