@@ -89,12 +89,12 @@ WORKLOADS: dict[str, Callable[[StreamsBuilder, str, str], None]] = {
 
 
 def main() -> None:
-    launched = time.time()
     parser = argparse.ArgumentParser()
     for name in ("bootstrap", "workload", "guarantee", "input", "output"):
         parser.add_argument(f"--{name}", required=True)
     parser.add_argument("--records", type=int, default=0)
     parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--launched", type=float, default=time.time(), help="when the process was asked for")
     arguments = parser.parse_args()
     builder = StreamsBuilder()
     WORKLOADS[arguments.workload](builder, arguments.input, arguments.output)
@@ -115,7 +115,7 @@ def main() -> None:
                 sys.stdin.read()
                 result: dict[str, Any] = {}
             else:
-                result = measured(streams, arguments.records, started, launched)
+                result = measured(streams, arguments.records, started, arguments.launched)
         finally:
             streams.close()
     print(json.dumps({"workload": arguments.workload, "guarantee": arguments.guarantee, **result}))

@@ -37,13 +37,22 @@ class Row(TypedDict):
     #: The value Millstream has to reach.
     goal: float | None
     reached: bool | None
+    #: Where Millstream's lanes spent their time, in seconds of all lanes together.
+    stages: dict[str, float] | None
 
 
-def throughput_row(workload: str, guarantee: str, millstream: float | None, kafka_streams: float | None) -> Row:
+def throughput_row(
+    workload: str,
+    guarantee: str,
+    millstream: float | None,
+    kafka_streams: float | None,
+    *,
+    stages: dict[str, float] | None = None,
+) -> Row:
     """Records per second."""
     factor = RATIO_TO_REACH.get(guarantee)
     goal = None if factor is None or kafka_streams is None else factor * kafka_streams
-    return _row(workload, guarantee, millstream, kafka_streams, THROUGHPUT, goal)
+    return {**_row(workload, guarantee, millstream, kafka_streams, THROUGHPUT, goal), "stages": stages}
 
 
 def latency_row(measure: str, guarantee: str, millstream_ms: float | None, kafka_streams_ms: float | None) -> Row:
@@ -72,6 +81,7 @@ def _row(
         "unit": unit,
         "goal": goal,
         "reached": reached,
+        "stages": None,
     }
 
 
@@ -79,6 +89,7 @@ def report(rows: Iterable[Row], out: Path = OUT) -> None:
     """Print the table, write the rows and the chart."""
     rows = list(rows)
     print(table(rows))
+    print(profile(rows))
     out.mkdir(exist_ok=True)
     (out / "peers.json").write_text(json.dumps(rows, indent=2) + "\n", encoding="utf-8")
     (out / "peers.svg").write_text(chart(rows), encoding="utf-8")
@@ -95,6 +106,17 @@ def table(rows: Iterable[Row]) -> str:
         mine, theirs = _number(row["millstream"], row["unit"]), _number(row["kafka_streams"], row["unit"])
         text = f"{row['workload']:<26}{row['guarantee']:<18}{mine:>12}{theirs:>15}{row['unit']:>11}{ratio:>8}"
         lines.append(f"{text}  {_goal(row)}".rstrip())
+    return "\n".join(lines)
+
+
+def profile(rows: Iterable[Row]) -> str:
+    """Where Millstream's lanes spent their time, as shares."""
+    lines = ["", "where the lanes' time goes:"]
+    for row in rows:
+        if row["stages"]:
+            total = sum(row["stages"].values())
+            shares = ", ".join(f"{stage} {seconds / total:.0%}" for stage, seconds in row["stages"].items())
+            lines.append(f"{row['workload']:<12}{row['guarantee']:<18}{shares}")
     return "\n".join(lines)
 
 
