@@ -9,23 +9,17 @@ from pathlib import Path
 
 from .crashes import (
     crash,
-    interrupt,
     kill_broker,
     kill_driver,
     kill_executor,
     kill_lane,
     kill_reader,
     kill_worker,
-    terminate,
 )
 
 
 def test_the_driver_is_killed(tmp_path: Path) -> None:
     crash(tmp_path, [kill_driver, kill_driver], records=3_000, seed=11, stores="rocksdb")
-
-
-def test_the_application_is_asked_to_end(tmp_path: Path) -> None:
-    crash(tmp_path, [terminate, interrupt], records=3_000, seed=15)
 
 
 def test_lanes_and_python_workers_are_killed(tmp_path: Path) -> None:

@@ -33,7 +33,7 @@ from millstream.spark.plan import Plan
 from millstream.spark.program import Program
 
 from .conftest import PATIENCE, Apps
-from .crashes import wait_until
+from .crashes import crash, interrupt, terminate, wait_until
 
 cloudpickle.register_pickle_by_value(sys.modules[__name__])
 pytestmark = pytest.mark.usefixtures("no_lane_is_left")
@@ -242,3 +242,7 @@ def test_notes_are_whole_or_not_there(tmp_path: Path) -> None:
     (tmp_path / "millstream" / "note.json").write_text("{")
     with pytest.raises(StreamsError, match="the checkpoint cannot be read"):
         checkpoint.read("note.json")
+
+
+def test_the_application_is_asked_to_end(tmp_path: Path) -> None:
+    crash(tmp_path, [terminate, interrupt], records=3_000, seed=15)

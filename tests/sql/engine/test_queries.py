@@ -122,7 +122,8 @@ def test_a_query_is_replaced_and_its_state_kept(ksql: Ksql) -> None:
         ),
         (
             "CREATE STREAM c AS SELECT id, a, b FROM s;",
-            "CREATE OR REPLACE STREAM c AS SELECT s.id AS id, s.a AS a, r.b FROM s JOIN r WITHIN 1 DAY ON s.id=r.id;",
+            "CREATE OR REPLACE STREAM c AS SELECT s.id AS id, s.a AS a, r.b AS b FROM s JOIN r WITHIN 1 DAY "
+            "ON s.id = r.id;",
             "Cannot change a non-join source into a join source.",
         ),
         (

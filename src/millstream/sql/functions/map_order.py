@@ -12,7 +12,7 @@ def ordered(entries: dict[Any, Any]) -> list[tuple[Any, Any]]:
     """The entries of a map in ksqlDB's order; keys that are no strings keep theirs.
 
     >>> ordered({"one": 1, "two": 2, "three": 3})
-    [('two', 2), ('one', 1), ('three', 3)]
+    [('two', 2), ('three', 3), ('one', 1)]
     """
     items = list(entries.items())
     if len(items) < 2 or not all(isinstance(key, str) for key in entries):
