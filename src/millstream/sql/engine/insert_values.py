@@ -104,6 +104,8 @@ def values_of(context: Context, source: Source, columns: Sequence[str], expressi
         if missing:
             raise SqlError(f"Value for primary key column(s) {missing} is required for tables")
     timestamp = given.get(ROWTIME)
+    if timestamp is not None and timestamp < 0:
+        raise SqlError(f"Invalid timestamp: {timestamp}. Timestamp should always be non-negative or null.")
     return Values(
         tuple(given.get(column.name) for column in schema.key),
         tuple(given.get(column.name) for column in schema.value),

@@ -34,6 +34,9 @@ from millstream.sql.schema.types import (
     SqlType,
 )
 
+#: How deep types may be nested: Python allows 20 loops inside of each other, and not many more blocks.
+_DEEPEST = 15
+
 #: How many different sets of names a reader remembers; records can have any.
 _LAYOUTS = 1000
 
@@ -67,6 +70,8 @@ def json_reader(columns: Sequence[Column], *, unwrapped: bool) -> Callable[[byte
         row: Row = value
         return row
 
+    if _depth(record) > _DEEPEST:
+        return exact
     source = Source()
     source.names["exact"] = exact
     _parser(source, decimals=any(_has_decimal(column.type) for column in columns))
@@ -88,6 +93,18 @@ def json_reader(columns: Sequence[Column], *, unwrapped: bool) -> Callable[[byte
         source.line(f"return ({''.join(f'{value}, ' for value in values)})")
     careful: Callable[[bytes], Row] = source.function("read", "JSON reader")
     return careful if unwrapped else quick_reader(columns, careful)
+
+
+def _depth(kind: SqlType) -> int:
+    """How many types are inside of each other."""
+    inner: list[SqlType] = []
+    if isinstance(kind, SqlArray):
+        inner = [kind.item]
+    elif isinstance(kind, SqlMap):
+        inner = [kind.value]
+    elif isinstance(kind, SqlStruct):
+        inner = [field.type for field in kind.fields]
+    return 1 + max(map(_depth, inner), default=0)
 
 
 def _parser(source: Source, *, decimals: bool) -> None:

@@ -20,6 +20,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
+from millstream.sql.errors import SqlError
 from millstream.sql.functions.model import Argument, FunctionConfig
 from millstream.sql.functions.signature import Signature, parse
 from millstream.sql.schema.types import SqlType
@@ -78,7 +79,7 @@ class AggregateContext:
         """The type of the first column."""
         first = self.arguments[0]
         if first is None:
-            raise ValueError("the column is NULL")
+            raise SqlError("NULL is no column that can be aggregated: give a column, or CAST(NULL AS a type)")
         return first
 
 

@@ -12,13 +12,12 @@ from millstream.dsl.grouped_table import KGroupedTable
 from millstream.dsl.options import Materialized
 from millstream.records import Windowed
 from millstream.serdes import Serde
-from millstream.sql.errors import SqlError
 from millstream.sql.physical.calls import aggregate_calls
-from millstream.sql.physical.flow import AnyTable, Flow, Surroundings, name_of
+from millstream.sql.physical.flow import AnyTable, Flow, Surroundings, delta, name_of
 from millstream.sql.plan.steps import StreamAggregate, TableAggregate
 from millstream.sql.schema.columns import Column, Schema
 from millstream.sql.schema.formats import WindowInfo, WindowType
-from millstream.sql.tree.queries import Duration, Emit, HoppingWindow, SessionWindow, TumblingWindow
+from millstream.sql.tree.queries import Emit, HoppingWindow, SessionWindow, TumblingWindow
 from millstream.windows import EmitStrategy, SessionWindows, TimeWindows
 
 _Row = tuple[Any, ...]
@@ -32,19 +31,19 @@ def aggregate_stream(step: StreamAggregate, source: Flow, around: Surroundings) 
     if step.window is None:
         table = source.dsl.aggregate(work.initialize, work.aggregate, materialized=work.materialized())
         return Flow(_results(table, step, work), step.schema, stored=True)
-    retention = None if step.window.retention is None else _delta(step.window.retention)
+    retention = None if step.window.retention is None else delta(step.window.retention.milliseconds)
     materialized = work.materialized(retention)
     grace = _grace(step.window)
     if isinstance(step.window, SessionWindow):
-        sessions = source.dsl.windowed_by(SessionWindows.of_inactivity_gap(_delta(step.window.gap), grace))
+        sessions = source.dsl.windowed_by(SessionWindows.of_inactivity_gap(delta(step.window.gap.milliseconds), grace))
         if step.emit is Emit.FINAL:
             sessions = sessions.emit_strategy(EmitStrategy.ON_WINDOW_CLOSE)
         table = sessions.aggregate(work.initialize, work.aggregate, work.merge, materialized=materialized)
         window = WindowInfo(WindowType.SESSION)
     else:
-        windows = TimeWindows.of_size(_delta(step.window.size), grace)
+        windows = TimeWindows.of_size(delta(step.window.size.milliseconds), grace)
         if isinstance(step.window, HoppingWindow):
-            windows = windows.advance_by(_delta(step.window.advance))
+            windows = windows.advance_by(delta(step.window.advance.milliseconds))
         windowed = source.dsl.windowed_by(windows)
         if step.emit is Emit.FINAL:
             windowed = windowed.emit_strategy(EmitStrategy.ON_WINDOW_CLOSE)
@@ -158,13 +157,6 @@ def _with_bounds(key: Windowed[Any], row: _Row) -> _Row:
 def _grace(window: TumblingWindow | HoppingWindow | SessionWindow) -> timedelta:
     """As long as ksqlDB waits: a day, less the window."""
     if window.grace is not None:
-        return _delta(window.grace)
+        return delta(window.grace.milliseconds)
     size = window.gap if isinstance(window, SessionWindow) else window.size
-    return timedelta(milliseconds=max(_DAY_MS - size.milliseconds, 0))
-
-
-def _delta(duration: Duration) -> timedelta:
-    try:
-        return timedelta(milliseconds=duration.milliseconds)
-    except OverflowError:
-        raise SqlError(f"The duration is too long: {duration}") from None
+    return delta(max(_DAY_MS - size.milliseconds, 0))

@@ -13,6 +13,7 @@ from millstream.dsl.grouped_table import KGroupedTable
 from millstream.dsl.kstream import KStream
 from millstream.dsl.ktable import KTable
 from millstream.serdes import Serde, Serdes
+from millstream.sql.errors import SqlError
 from millstream.sql.expressions import compile_predicate, compile_row
 from millstream.sql.formats import SchemaRegistry, internal_encoding, serde
 from millstream.sql.functions.registry import Registry
@@ -130,6 +131,18 @@ class Surroundings:
         if formats.value.format.name in _LOSSLESS:
             return PackedSerde(tuple(columns), formats.value.format.name)
         return self.value_serde(internal_encoding(formats.value), columns, name)
+
+
+def delta(milliseconds: int) -> timedelta:
+    """A duration.
+
+    Raises:
+        SqlError: nobody could wait so long.
+    """
+    try:
+        return timedelta(milliseconds=milliseconds)
+    except OverflowError:
+        raise SqlError(f"The duration is too long: {milliseconds} MILLISECONDS") from None
 
 
 def name_of(step: Step, *more: str) -> str:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import timedelta
 from typing import Any
 
 from millstream.dsl.options import Joined, Materialized, StreamJoined
 from millstream.records import Windowed
-from millstream.sql.physical.flow import Flow, Surroundings, name_of
+from millstream.sql.physical.flow import Flow, Surroundings, delta, name_of
 from millstream.sql.plan.steps import ForeignKeyJoin, Step, StreamStreamJoin, StreamTableJoin, TableTableJoin
 from millstream.sql.tree.queries import JoinKind
 from millstream.windows import JoinWindows
@@ -31,11 +30,11 @@ def join_streams(step: StreamStreamJoin, left: Flow, right: Flow, around: Surrou
         around.kept_serde(second_formats, second.schema.value, f"{name}-Right"),
         name=name,
     )
-    before, after = timedelta(milliseconds=step.before_ms), timedelta(milliseconds=step.after_ms)
+    before, after = delta(step.before_ms), delta(step.after_ms)
     if step.grace_ms is None:
         windows = JoinWindows.of(before)
     else:
-        windows = JoinWindows.of_time_difference(before, timedelta(milliseconds=step.grace_ms))
+        windows = JoinWindows.of_time_difference(before, delta(step.grace_ms))
     windows = windows.after(after)
     if step.kind is JoinKind.INNER:
         stream = first.stream.join(second.stream, joiner, windows, joined)
