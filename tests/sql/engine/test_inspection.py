@@ -80,6 +80,13 @@ def test_queries(ksql: Ksql) -> None:
     assert described["sources"] == ["S"]
 
 
+def test_explain_a_select(ksql: Ksql) -> None:
+    described = ask(ksql, "EXPLAIN SELECT id, a + 1 AS b FROM s EMIT CHANGES;")["queryDescription"]
+    assert [field["name"] for field in described["fields"]] == ["ID", "B"]
+    assert "Sub-topology: 0" in described["topology"]
+    assert not described["sinks"]
+
+
 def test_explain_shows_steps_and_topology(ksql: Ksql) -> None:
     described = ask(ksql, "EXPLAIN CTAS_N_0;")["queryDescription"]
     assert "Sub-topology: 0" in described["topology"]

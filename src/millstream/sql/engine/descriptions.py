@@ -11,6 +11,7 @@ from millstream.sql.engine.entities import QueryDescription, RunningQuery, Sourc
 from millstream.sql.engine.queries import PersistentQuery, QueryState
 from millstream.sql.engine.schema_info import FieldInfo
 from millstream.sql.plan.steps import Step
+from millstream.sql.schema.columns import Schema
 
 
 def source_info(source: Source) -> SourceInfo:
@@ -63,11 +64,13 @@ def describe_source(context: Context, source: Source, *, extended: bool) -> Sour
 def describe_query(context: Context, query: PersistentQuery, *, running: bool = True) -> QueryDescription:
     """A query, running or only planned."""
     plan = query.plan
+    # A query of its own gives rows: there the key is one of the columns.
+    schema = plan.step.schema if query.sink is not None else Schema(plan.step.schema.value)
     return QueryDescription(
         query.id,
         query.sql,
         None if plan.window is None else plan.window.type.value,
-        FieldInfo.all_of(plan.step.schema),
+        FieldInfo.all_of(schema),
         plan.sources,
         () if query.sink is None else (query.sink,),
         str(query.topology.describe()),

@@ -41,6 +41,7 @@ from millstream.sql.tree.statements import (
     InsertInto,
     Listing,
     PrintTopic,
+    SelectQuery,
     Show,
     SourceKind,
 )
@@ -180,7 +181,7 @@ def explain(context: Context, statement: Explain, text: str) -> Entity:
             )
         return QueryDescriptionEntity(statement_text=text, query_description=describe_query(context, query))
     inner = statement.statement
-    if not isinstance(inner, CreateAsSelect | InsertInto):
+    if not isinstance(inner, CreateAsSelect | InsertInto | SelectQuery):
         raise SqlError("The provided statement does not run a ksql query")
     planned = persistent.plan_for_explain(context, inner, text)
     described = describe_query(context, planned, running=False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from millstream.sql.analysis import SinkRequest
 from millstream.sql.catalogue import Source
 from millstream.sql.engine.context import Context
 from millstream.sql.engine.entities import CommandId, CommandStatus, CurrentStatus, Entity, WarningEntity
@@ -15,7 +16,7 @@ from millstream.sql.engine.upgrade import check_query_upgrade, check_source_upgr
 from millstream.sql.errors import ParseError, SqlError, StatementError
 from millstream.sql.schema.types import quote
 from millstream.sql.tree.queries import Query
-from millstream.sql.tree.statements import CreateAsSelect, InsertInto, SourceKind
+from millstream.sql.tree.statements import CreateAsSelect, InsertInto, SelectQuery, SourceKind
 
 
 def create_as_select(context: Context, statement: CreateAsSelect, text: str) -> Entity:
@@ -80,10 +81,15 @@ def insert_into(context: Context, statement: InsertInto, text: str) -> Entity:
     return _started(target, query, text)
 
 
-def plan_for_explain(context: Context, statement: CreateAsSelect | InsertInto, text: str) -> PersistentQuery:
+def plan_for_explain(
+    context: Context, statement: CreateAsSelect | InsertInto | SelectQuery, text: str
+) -> PersistentQuery:
     """The query that a statement would start."""
     prepared = prepare(context, statement.query)
-    if isinstance(statement, InsertInto):
+    request: SinkRequest | None
+    if isinstance(statement, SelectQuery):
+        request, query_id = None, f"transient_{statement.query.source.name}"
+    elif isinstance(statement, InsertInto):
         request, query_id = insert_request(statement, text), context.queries.insert_id(None)
     else:
         request = create_request(context, statement, _clause(statement, text), text)
