@@ -49,6 +49,16 @@ UNAVAILABLE = frozenset(
         ClientError.BROKER_NOT_AVAILABLE,
         ClientError.COORDINATOR_NOT_AVAILABLE,
         ClientError.COORDINATOR_LOAD_IN_PROGRESS,
+        ClientError.NOT_COORDINATOR,
+        # A broker that has just come back, or one that is not the leader any more.
+        ClientError.LEADER_NOT_AVAILABLE,
+        ClientError.NOT_LEADER_FOR_PARTITION,
+        ClientError.REPLICA_NOT_AVAILABLE,
+        ClientError.FENCED_LEADER_EPOCH,
+        ClientError.UNKNOWN_LEADER_EPOCH,
+        ClientError.OFFSET_NOT_AVAILABLE,
+        ClientError.KAFKA_STORAGE_ERROR,
+        ClientError.NETWORK_EXCEPTION,
     }
 )
 REFUSED = frozenset(
