@@ -271,10 +271,6 @@ class Settings(Mapping[str, Any]):
         """UNSET."""
         return Settings(self.configured, {key: value for key, value in self.overrides.items() if key != name})
 
-    def with_overrides(self, values: Mapping[str, Any]) -> Settings:
-        """Several SETs."""
-        return Settings(self.configured, {**self.overrides, **values})
-
     def set_values(self) -> dict[str, Any]:
         """All that was configured or set, by the name it was given."""
         return {**self.configured, **self.overrides}

@@ -8,11 +8,11 @@ from typing import Any
 
 from lark import Token
 
-from millstream.sql.errors import Location
-from millstream.sql.parser import temporal
+from millstream.sql.errors import FunctionError, Location
 from millstream.sql.parser.names import Name, PrepareError, place, unquote
 from millstream.sql.parser.numbers import parse_number, time_unit
 from millstream.sql.parser.type_builder import TypeBuilder
+from millstream.sql.schema.time_text import parse_date, parse_time, parse_timestamp
 from millstream.sql.schema.types import SqlType
 from millstream.sql.tree import expressions as tree
 from millstream.sql.tree.expressions import ArithmeticOperator, ComparisonOperator, Expression, LogicalOperator
@@ -29,9 +29,9 @@ _COMPARISONS = {
 }
 
 _TEMPORAL = {
-    "DATE": (temporal.parse_date, tree.DateLiteral),
-    "TIME": (temporal.parse_time, tree.TimeLiteral),
-    "TIMESTAMP": (temporal.parse_timestamp, tree.TimestampLiteral),
+    "DATE": (parse_date, tree.DateLiteral),
+    "TIME": (parse_time, tree.TimeLiteral),
+    "TIMESTAMP": (parse_timestamp, tree.TimestampLiteral),
 }
 
 
@@ -89,7 +89,7 @@ class ExpressionBuilder(TypeBuilder):
         parse, literal = _TEMPORAL[name.text]
         try:
             return literal(parse(text), at=at)
-        except (ValueError, OverflowError) as error:
+        except FunctionError as error:
             raise PrepareError(f"Invalid {name.text} literal: {text}", at) from error
 
     # References.
