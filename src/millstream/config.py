@@ -62,10 +62,6 @@ _EXACTLY_ONCE_PRODUCER = {  # properties and the values that exactly-once can do
     "max.in.flight.requests.per.connection": ("1", "2", "3", "4", "5"),
     "max.in.flight": ("1", "2", "3", "4", "5"),
 }
-_COMMIT_INTERVALS: dict[str, timedelta] = {
-    "at_least_once": timedelta(seconds=30),
-    "exactly_once_v2": timedelta(milliseconds=100),
-}
 
 
 class Properties(dict[str, str]):
@@ -105,11 +101,13 @@ class StreamsConfig:
         dsl_store: the stores of operators that are given none: "rocksdb" or "in_memory".
         max_task_idle: how long a task waits for data of an empty input partition before it goes on with the others, out
             of order. 0 waits only for data known to be there already, None not even for that.
-        commit_interval: how often results and positions are made final. None is 100 ms under exactly-once, otherwise
-            30 seconds.
+        commit_interval: the least time from one batch to the next, unless so much waits that a batch would be full.
+            The results of a batch are made final together; the longer it collects, the more updates of a key caches
+            turn into one. None takes a batch as soon as there is something.
         num_stream_threads: how many tasks run at the same time where Spark runs in this process, that is without
             `master`; elsewhere Spark's executors decide.
-        num_standby_replicas: how many further copies of a queryable store are kept on other instances.
+        num_standby_replicas: how many further copies of a queryable store are to be kept on other instances. State is
+            in the checkpoint, from where any machine goes on, so that results never depend on it.
         client: properties of the Kafka clients, security settings included, named as in librdkafka. They are for all
             clients, or with the prefix `consumer.`, `main.consumer.`, `global.consumer.`, `producer.` or `admin.` for
             some; with `topic.` for the internal topics. An unknown one is an error when the first client is made.
@@ -233,11 +231,6 @@ class StreamsConfig:
     def exactly_once(self) -> bool:
         """Whether every result is to be seen once."""
         return self.processing_guarantee == "exactly_once_v2"
-
-    @property
-    def commit_interval_ms(self) -> int:
-        """`commit_interval`, or what the processing guarantee makes of None, in milliseconds."""
-        return milliseconds(self.commit_interval or _COMMIT_INTERVALS[self.processing_guarantee], "commit_interval")
 
     @property
     def offset_reset(self) -> str:

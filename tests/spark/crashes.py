@@ -123,10 +123,7 @@ class App:
     def ask_to_end(self, how: signal.Signals) -> str:
         """Ask it to end, as a supervisor or a terminal does; the running batch must be finished. Start it again."""
         assert self._process is not None
-        if how is signal.SIGINT:
-            os.killpg(self._process.pid, how)  # a terminal tells all processes at once
-        else:
-            self._process.send_signal(how)
+        os.killpg(self._process.pid, how)  # a terminal tells all processes at once, and so do some supervisors
         code = self._process.wait(PATIENCE_SECONDS)
         assert how is signal.SIGINT or code == 0, self.tail()
         began, finished = ({path.name for path in (self._spark / log).glob("[0-9]*")} for log in ("offsets", "commits"))

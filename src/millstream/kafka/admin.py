@@ -26,6 +26,7 @@ Partition = tuple[str, int]
 _T = TypeVar("_T")
 _EARLIEST: Any = OffsetSpec.earliest()  # type: ignore[no-untyped-call]
 _LATEST: Any = OffsetSpec.latest()  # type: ignore[no-untyped-call]
+_GREATEST_TIME: Any = OffsetSpec.max_timestamp()  # type: ignore[no-untyped-call]
 _SLICE_SECONDS = 0.5  # how long a request waits before it looks whether the credentials were refused meanwhile
 _POLL_SECONDS = 0.1
 
@@ -197,7 +198,21 @@ class Admin:
         specs = {partition: OffsetSpec.for_timestamp(time_ms) for partition, time_ms in times.items()}
         return {partition: None if at < 0 else at for partition, at in self._offsets(specs, committed).items()}
 
+    def earliest_times(self, partitions: Iterable[Partition]) -> dict[Partition, int]:
+        """The time of the first record of each partition, in milliseconds; partitions without records are left out."""
+        found = self._found(dict.fromkeys(partitions, OffsetSpec.for_timestamp(0)))
+        return {partition: at.timestamp for partition, at in found.items() if at.offset >= 0}
+
+    def latest_times(self, partitions: Iterable[Partition]) -> dict[Partition, int]:
+        """The greatest time of any record of each partition, in milliseconds; those without records are left out."""
+        found = self._found(dict.fromkeys(partitions, _GREATEST_TIME))
+        return {partition: at.timestamp for partition, at in found.items() if at.offset >= 0}
+
     def _offsets(self, specs: Mapping[Partition, OffsetSpec], committed: bool | None = None) -> dict[Partition, int]:
+        return {partition: at.offset for partition, at in self._found(specs, committed).items()}
+
+    def _found(self, specs: Mapping[Partition, OffsetSpec], committed: bool | None = None) -> dict[Partition, Any]:
+        """What the broker finds in each partition: an offset and, if it was asked for one, a time."""
         if not specs:
             return {}
         if committed is None:
@@ -206,7 +221,7 @@ class Admin:
         request = {TopicPartition(topic, number): spec for (topic, number), spec in specs.items()}
         futures = self._client.list_offsets(request, isolation_level=level, request_timeout=self._seconds)
         return {
-            (at.topic, at.partition): self._result(future, f"get offsets of {at.topic}-{at.partition}").offset
+            (at.topic, at.partition): self._result(future, f"get offsets of {at.topic}-{at.partition}")
             for at, future in futures.items()
         }
 

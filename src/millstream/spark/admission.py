@@ -5,24 +5,29 @@ from __future__ import annotations
 import json
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
 from datetime import timedelta
 from pathlib import Path
 from typing import Any, TypeVar
 
-from millstream.errors import StreamsError
-from millstream.kafka.admin import Admin
+from millstream.kafka.admin import Admin, Partition
 from millstream.kafka.errors import BrokerUnavailable, KafkaError, TopicMissing
 from millstream.spark.checkpoint import Checkpoint
+from millstream.spark.horizon import Horizon
+from millstream.spark.idling import Idling
+from millstream.spark.plan import Slot
 from millstream.spark.program import Program
 
 log = logging.getLogger("millstream.spark")
 
 _T = TypeVar("_T")
 Offsets = dict[str, Any]
+Ends = dict[Partition, int]
 
 #: Ends the name of the file in which the driver tells how long lanes worked on the last batch, and the size of records.
 LAST = ".last"
+#: Ends the name of the file that says that the topics on the broker are not those of the plan any more.
+OTHER_TOPICS = ".topics"
 _FIRST_RECORDS = 100_000
 _MOST_GROWTH = 4
 _SLEEP_SECONDS = 0.01
@@ -32,8 +37,10 @@ _AWAY_SECONDS = 0.2
 _WARN_SECONDS = 30.0
 #: How long a topic may be missing: a broker that comes back does not know all at once.
 _MISSING_SECONDS = 30.0
+#: How long a topic of a pattern may be, before the application goes on without it.
+_GONE_SECONDS = 15.0
 _REPORT_SECONDS = 0.5
-_COUNT_SECONDS = 10.0
+_LOOK_SECONDS = 5.0
 
 
 class Admission:
@@ -53,14 +60,23 @@ class Admission:
         plan = program.plan
         self._partitions = [
             (topic, partition)
-            for topic in sorted({topic for part in plan.parts.values() for topic in part.topics} - set(plan.internal))
-            for partition in range(plan.external[topic])
+            for topic, count in sorted(program.source_topics(plan.external).items())
+            for partition in range(count)
         ]
         self._global_partitions = [
             (store.topic, partition)
             for store in program.topology.global_stores.values()
             for partition in range(plan.external[store.topic])
         ]
+        idle = program.config.max_task_idle
+        meeting = [] if idle is None else plan.meeting()
+        self._horizon = Horizon(
+            [[place for place in self._partitions if place[0] in topics] for topics in meeting], admin
+        )
+        self._idling = Idling(_inputs_of_tasks(program, self._partitions), idle, admin) if idle else None
+        self._interval_seconds = (program.config.commit_interval or timedelta(0)).total_seconds()
+        #: When the last batch was begun.
+        self._begun = 0.0
         self._target_seconds = program.config.target_batch_time / timedelta(seconds=1)
         self._limit = float(min(_FIRST_RECORDS * program.lanes, program.config.max_batch_records))
         self._taken = 0
@@ -69,10 +85,10 @@ class Admission:
         self._control = control
         self._due_file = control.with_suffix(".due")
         self._last_file = control.with_suffix(LAST)
-        #: Whether this run has had a batch, after which it is known when punctuation is due.
-        self._any_batch = False
         self._reported = 0.0
-        self._counted = time.time()
+        self._looked = time.time()
+        #: Since when topics of a pattern are missing: a broker that comes back does not know all at once.
+        self._missed: float | None = None
         #: The batch of which the group's offsets were told to Kafka, and when to try again if that failed.
         self._told = 0
         self._tell_after = 0.0
@@ -115,37 +131,29 @@ class Admission:
         self._adapt()
         known = start["topics"]
         try:
-            self._check_partitions(now)
-            ends = self._admin.end_offsets(self._partitions)
+            if self._has_other_topics(now):
+                self._control.with_suffix(OTHER_TOPICS).touch()
+                time.sleep(_AWAY_SECONDS)
+                return start
+            there = self._admin.end_offsets(self._partitions)
             new = self._starts([place for place in self._partitions if str(place[1]) not in known.get(place[0], {})])
+            starts = {**_places(new), **_places(known)}
+            if self._stop_at is not None:
+                there = {place: min(end, self._stop_at[place]) for place, end in there.items()}
+            self._report(sum(max(0, there[place] - starts[place]) for place in self._partitions), now)
+            ends = self._ends(starts, there, now)
             global_ends = self._global_ends()
         except KafkaError as error:
             self._bear(error)
             return start
         self._troubled = None
-        if self._stop_at is not None:
-            ends = {place: min(end, self._stop_at[place]) for place, end in ends.items()}
-        starts = {
-            (topic, int(partition)): offset
-            for offsets in (new, known)
-            for topic, partitions in offsets.items()
-            for partition, offset in partitions.items()
-        }
-        waiting = {place: max(0, ends[place] - starts[place]) for place in self._partitions}
-        total = sum(waiting.values())
-        self._report(total, now)
-        if total == 0 and not self._punctuation_due(int(now * 1000)):
+        if ends is None:
             time.sleep(_SLEEP_SECONDS)
             return start
-        room = self._config.max_batch_bytes / self._record_bytes if self._record_bytes else self._limit
-        share = min(1.0, min(self._limit, room) / total) if total else 1.0
         topics: dict[str, dict[str, int]] = {}
-        self._taken = 0
-        for place in self._partitions:
-            take = min(waiting[place], int(waiting[place] * share) + 1)
-            self._taken += take
-            topics.setdefault(place[0], {})[str(place[1])] = starts[place] + take
-        self._any_batch = True
+        for (topic, partition), end in ends.items():
+            topics.setdefault(topic, {})[str(partition)] = end
+        self._begun = now
         return {
             "batch": start["batch"] + 1,
             "now": int(now * 1000),
@@ -154,17 +162,27 @@ class Admission:
             **({"from": new} if new else {}),
         }
 
+    def _ends(self, starts: Ends, there: Ends, now: float) -> Ends | None:
+        """Where the next batch ends in each partition; None if it is not time for one."""
+        if self._idling is not None and self._stop_at is None:
+            there = self._idling.ends(starts, there, now)
+        waiting = {place: max(0, there[place] - starts[place]) for place in self._partitions}
+        total = sum(waiting.values())
+        room = self._config.max_batch_bytes / self._record_bytes if self._record_bytes else self._limit
+        most = min(self._limit, room)
+        soon = total < most and self._stop_at is None and now < self._begun + self._interval_seconds
+        if (total == 0 or soon) and not self._punctuation_due(int(now * 1000)):
+            return None
+        ends = self._horizon.ends(starts, waiting, min(1.0, most / total) if total else 1.0)
+        self._taken = sum(end - starts[place] for place, end in ends.items())
+        return ends
+
     def processed(self, end: Offsets) -> None:
         """A batch is done: tell Kafka, so that every lag tool shows it. A restart does not depend on it."""
         if end["batch"] == self._told or time.monotonic() < self._tell_after:
             return
-        offsets = {
-            (topic, int(partition)): offset
-            for topic, partitions in end["topics"].items()
-            for partition, offset in partitions.items()
-        }
         try:
-            self._admin.commit_offsets(offsets)
+            self._admin.commit_offsets(_places(end["topics"]))
             self._told = end["batch"]
         except KafkaError as error:
             self._tell_after = time.monotonic() + _AGAIN_SECONDS
@@ -209,22 +227,20 @@ class Admission:
             self._limit = min(max(wanted, self._limit / 2, 1_000.0), most)
         self._taken = 0
 
-    def _check_partitions(self, now: float) -> None:
-        """A topic that got more partitions has keys in other places than its tasks and stores."""
-        if now - self._counted < _COUNT_SECONDS:
-            return
-        self._counted = now
-        planned = self._program.plan.external
-        counts = self._admin.partition_counts({topic for topic, _ in self._partitions})
-        grown = {topic: count for topic, count in counts.items() if count > planned[topic]}
-        if grown:
-            listed = ", ".join(f"'{topic}' had {planned[topic]} and has {count}" for topic, count in grown.items())
-            raise StreamsError(
-                "a source topic has more partitions than before",
-                detail=listed,
-                hint="equal keys may now lie in other partitions: write to a topic with the new count, or start anew "
-                "with another checkpoint_location",
-            )
+    def _has_other_topics(self, now: float) -> bool:
+        """Whether a pattern has come to match more or fewer topics, or a topic has got more partitions."""
+        if now < self._looked + _LOOK_SECONDS or self._stop_at is not None:
+            return False
+        self._looked = now
+        planned = self._program.source_topics(self._program.plan.external)
+        found = self._program.source_topics(self._admin.topics())
+        if found == planned:
+            self._missed = None
+            return False
+        if found.keys() >= planned.keys():
+            return True
+        self._missed = self._missed or now
+        return now > self._missed + _GONE_SECONDS
 
     def _report(self, lag: int, now: float) -> None:
         """Let the driver know how much is waiting, now and then."""
@@ -236,7 +252,7 @@ class Admission:
         """Whether a batch is worth while without any record: for punctuation, and once to set it up."""
         if self._stop_at is not None:
             return False
-        if not self._any_batch:
+        if not self._begun:
             return self._program.has_user_code
         try:
             return int(self._due_file.read_text()) <= now
@@ -250,3 +266,21 @@ class Admission:
         for (topic, partition), offset in self._admin.end_offsets(self._global_partitions).items():
             ends.setdefault(topic, {})[str(partition)] = offset
         return ends
+
+
+def _places(topics: Mapping[str, Mapping[str, int]]) -> Ends:
+    """Offsets by partition, from how they are in Spark's log."""
+    return {
+        (topic, int(partition)): offset
+        for topic, partitions in topics.items()
+        for partition, offset in partitions.items()
+    }
+
+
+def _inputs_of_tasks(program: Program, partitions: Collection[Partition]) -> list[list[Partition]]:
+    """The input partitions of each task that has several on the broker."""
+    tasks: dict[Slot, list[Partition]] = {}
+    for topic, partition in partitions:
+        for part in program.plan.readers(topic):
+            tasks.setdefault(Slot(part, partition), []).append((topic, partition))
+    return [places for places in tasks.values() if len(places) > 1]

@@ -27,6 +27,8 @@ class Remembered:
     """What an earlier run left."""
 
     lanes: int
+    #: Whether tasks may have had other lanes.
+    moved: bool
     #: Of the checkpoint: what was noted elsewhere for another one does not count for this one.
     id: str
     #: The partition of the progress topic for each task and wave.
@@ -65,7 +67,8 @@ class Checkpoint:
             now["id"] = before["id"]
             now["markers"] = _markers(plan, before["markers"])
         self.write(_NAME, now)
-        return Remembered(lanes if before is None else before["lanes"], now["id"], now["markers"])
+        moved = before is not None and (before["lanes"], before["tasks"]) != (lanes, now["tasks"])
+        return Remembered(lanes if before is None else before["lanes"], moved, now["id"], now["markers"])
 
     def _check(self, before: dict[str, Any], now: dict[str, Any]) -> None:
         if before["application_id"] != now["application_id"]:
@@ -80,15 +83,18 @@ class Checkpoint:
                 problems.append(f"store '{store}' moved from sub-topology {task} to {now['stores'][store]}")
             elif store not in now["stores"]:
                 problems.append(f"store '{store}' is gone")
+        stateful = {str(part) for part in before["stores"].values()}
         for part, count in before["tasks"].items():
-            if now["tasks"].get(part, count) != count:
+            # Without state, it does not matter that equal keys may now lie in other partitions.
+            if part in stateful and now["tasks"].get(part, count) != count:
                 problems.append(f"sub-topology {part} had {count} partitions and has {now['tasks'][part]}")
         if problems:
             raise StreamsError(
                 "the topology has changed in a way that its state cannot follow",
                 detail="; ".join(problems),
                 hint="name stores and repartitions so that they keep their places (Materialized, Grouped), undo the "
-                "change, or start anew with another checkpoint_location",
+                "change (for more partitions: write to a new topic that has them), or start anew with another "
+                "checkpoint_location",
             )
 
     def read(self, name: str) -> dict[str, Any] | None:

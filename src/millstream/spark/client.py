@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import logging
-import shutil
 import signal
 import threading
 import time
-import uuid
 from collections.abc import Callable
 from datetime import timedelta
 from enum import Enum
@@ -137,7 +135,7 @@ class KafkaStreams:
         try:
             config = with_broker(self._config)
             session = self._spark or spark_session(config)
-            self._launched = launch(self._topology, config, session, uuid.uuid4().hex)
+            self._launched = launch(self._topology, config, session)
             self._begin()
             if config.metrics_port is not None:
                 self._metrics = MetricsServer(config.application_id, self.statistics, config.metrics_port)
@@ -248,12 +246,16 @@ class KafkaStreams:
         self._query = query = self._launched.start_query(self.statistics, once=self._once)
         if self._state in (State.PENDING_SHUTDOWN, State.NOT_RUNNING):  # closed while it was started again
             query.stop()
+            self._clean()
         self._move(State.RUNNING)
 
     def _watch(self) -> None:
         """Wait for the end of the query, and decide what that means."""
         try:
             self._follow()
+        except MillstreamError as error:
+            log.error("the application failed: %s", error)
+            self._fail(error)
         except Exception as error:
             if self._state not in (State.PENDING_SHUTDOWN, State.NOT_RUNNING):
                 gone = StreamsError(
@@ -269,11 +271,16 @@ class KafkaStreams:
             query = self._query
             if query is None:
                 return
-            while query.isActive:
+            changed = False
+            while query.isActive and not changed:
                 time.sleep(_POLL_SECONDS)
+                changed = self._launched is not None and self._launched.has_other_topics
             with self._lock:
                 if self._state is State.PENDING_SHUTDOWN or self._state is State.NOT_RUNNING:
                     return
+            if changed:
+                self._plan_anew(query)
+                continue
             exception = query.exception()
             if exception is None:  # it was to stop by itself, or Spark was stopped
                 self._move(State.PENDING_SHUTDOWN)
@@ -297,6 +304,18 @@ class KafkaStreams:
             self._fail(error)
             return
 
+    def _plan_anew(self, query: StreamingQuery) -> None:
+        """Between two batches, have tasks for the topics and partitions that there are now."""
+        before = self._launched
+        if before is None:
+            raise AssertionError("not launched")
+        log.info("the input topics on the broker have changed: tasks are assigned anew")
+        self._move(State.REBALANCING)
+        query.stop()
+        self._launched = launch(self._topology, before.program.config, before.session)
+        before.remove()
+        self._begin()
+
     def _may_start_again(self) -> bool:
         """Not for ever, if nothing gets done in between."""
         batches = self.statistics.totals()["commit-total"]
@@ -316,7 +335,7 @@ class KafkaStreams:
             metrics, self._metrics = self._metrics, None
             metrics.close()
         if self._launched is not None:
-            shutil.rmtree(self._launched.directory, ignore_errors=True)
+            self._launched.remove()
 
     def _move(self, new: State) -> None:
         with self._changed:

@@ -180,4 +180,5 @@ def _run(lane: Lane, request: dict[str, Any]) -> list[tuple[int, int, bytes]]:
 if __name__ == "__main__":
     logging.basicConfig(level=os.environ.get("MILLSTREAM_LOG_LEVEL", "WARNING"), format="%(asctime)s %(message)s")
     faulthandler.register(signal.SIGUSR1)  # says in its log where it is
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)  # it ends with its driver, which may have a batch to finish
     serve(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]) or None)

@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import logging
 import os
+import shutil
 import threading
 import time
+import uuid
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -19,7 +21,7 @@ from millstream.kafka.admin import Admin
 from millstream.kafka.clients import make_producer
 from millstream.kafka.topics import NewTopic
 from millstream.spark import lane_client
-from millstream.spark.admission import LAST
+from millstream.spark.admission import LAST, OTHER_TOPICS
 from millstream.spark.checkpoint import Checkpoint, checkpoint_location, run_name
 from millstream.spark.frames import unpack
 from millstream.spark.outputs import transactional_id
@@ -58,12 +60,21 @@ class Launched:
         return self.control.with_suffix(RESTS)
 
     @property
+    def has_other_topics(self) -> bool:
+        """Whether the topics on the broker are not those of the plan any more; it then takes no more batches."""
+        return self.control.with_suffix(OTHER_TOPICS).exists()
+
+    @property
     def lag(self) -> int:
         """How many records wait in the input topics, as last looked."""
         try:
             return int(self.control.with_suffix(".lag").read_text())
         except (FileNotFoundError, ValueError):
             return 0
+
+    def remove(self) -> None:
+        """Leave nothing behind; lanes end when they see it."""
+        shutil.rmtree(self.directory, ignore_errors=True)
 
     def start_query(self, statistics: Statistics, *, once: bool) -> StreamingQuery:
         """Start the streaming query."""
@@ -110,7 +121,7 @@ class Launched:
         return writer.start()
 
 
-def launch(topology: Topology, config: StreamsConfig, session: SparkSession, unique: str) -> Launched:
+def launch(topology: Topology, config: StreamsConfig, session: SparkSession) -> Launched:
     """Check and prepare everything that is outside of the query: topics, checkpoint, other copies of the application.
 
     Raises:
@@ -123,13 +134,13 @@ def launch(topology: Topology, config: StreamsConfig, session: SparkSession, uni
     lanes = min(lanes_of(session), max(1, len(plan.slots)))
     checkpoint = checkpoint_location(config)
     remembered = Checkpoint(checkpoint).open(config.application_id, topology, plan, lanes)
-    run_id = run_name(config.application_id, unique)
+    run_id = run_name(config.application_id, uuid.uuid4().hex)
     # Elsewhere the driver's number means nothing.
     driver = os.getpid() if str(session.sparkContext.master).startswith("local") else None
     program = Program(run_id, topology, plan, config, lanes, checkpoint, driver, remembered.id, remembered.markers)
     if config.exactly_once:
         admin.ensure_topic(NewTopic(program.progress_topic, max(1, len(remembered.markers))))
-        if remembered.lanes != lanes:  # tasks have other lanes now, which do not shut out those they had before
+        if remembered.moved:  # their lanes do not shut out those they had before
             _shut_out(config, range(remembered.lanes))
     directory = lane_client.directory(run_id)
     pickled = shipped(program)

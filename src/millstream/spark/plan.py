@@ -77,6 +77,20 @@ class Plan:
         """The sub-topologies that read a topic."""
         return self._readers.get(topic, [])
 
+    def meeting(self) -> list[set[str]]:
+        """Sets of topics on the broker whose records meet: in a task that takes several, or behind an exchange."""
+        writers = self._writers()
+        groups: list[tuple[set[str], bool]] = []
+        for part in self.parts.values():
+            written = {topic for topic, sinks in writers.items() if any(self._owner[sink] == part.id for sink in sinks)}
+            topics, meet = {*part.topics, *written}, len(part.topics) > 1 or bool(written)
+            apart = [group for group in groups if group[0].isdisjoint(topics)]
+            for others, others_meet in [group for group in groups if not group[0].isdisjoint(topics)]:
+                topics |= others
+                meet |= others_meet
+            groups = [*apart, (topics, meet)]
+        return [topics - set(self.internal) for topics, meet in groups if meet]
+
     def _part(self, part_id: int, nodes: Iterable[str]) -> Part:
         topics: dict[str, int] = {}
         for name in nodes:

@@ -65,6 +65,20 @@ class Program:
             for node in self.topology.nodes.values()
         )
 
+    def source_topics(self, known: Mapping[str, int]) -> dict[str, int]:
+        """The topics that tasks read, by name or by pattern, among those known, with their partition counts."""
+        names = {topic for part in self.plan.parts.values() for topic in part.topics} - set(self.plan.internal)
+        patterns = [
+            node.pattern
+            for node in self.topology.nodes.values()
+            if isinstance(node, SourceNode) and node.pattern is not None
+        ]
+        return {
+            topic: count
+            for topic, count in known.items()
+            if topic in names or any(pattern.fullmatch(topic) for pattern in patterns)
+        }
+
     def start_of(self, place: tuple[str, int], begin: int, end: int, admin: Admin) -> int:
         """Where a partition without a committed offset is read from."""
         policy = next(

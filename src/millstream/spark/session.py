@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import signal
 import sys
 import threading
+from collections.abc import Iterator
 
 from pyspark.sql import SparkSession
 
@@ -48,12 +50,31 @@ def spark_session(config: StreamsConfig) -> SparkSession:
     local = {"spark.driver.extraJavaOptions": _LOCAL_JVM} if master.startswith("local[") else {}
     for name, value in {**_DEFAULTS, **local, **{key: str(value) for key, value in config.spark.items()}}.items():
         builder = builder.config(name, value)
-    before = signal.getsignal(signal.SIGINT)
-    session = builder.getOrCreate()
-    if threading.current_thread() is threading.main_thread() and before is not None:
-        signal.signal(signal.SIGINT, before)  # Spark's own handler cancels the running batch
+    with _signals_are_the_drivers(local=bool(local)):
+        session = builder.getOrCreate()
     session.sparkContext.setLogLevel("ERROR")
     return session
+
+
+@contextlib.contextmanager
+def _signals_are_the_drivers(*, local: bool) -> Iterator[None]:
+    """Have Spark leave SIGINT and SIGTERM to the driver, which ends it properly.
+
+    PySpark's own handler of SIGINT cancels the running batch. A supervisor may send SIGTERM to all processes at once:
+    what is ignored when a JVM starts is ignored for ever, by Spark's Python processes too. They end with the driver.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    if local:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            if handler is not None:  # None was not set from Python
+                signal.signal(number, handler)
 
 
 def lanes_of(session: SparkSession) -> int:

@@ -167,7 +167,7 @@ def test_settings_of_the_session_configure_the_application() -> None:
         "offset_reset": "earliest",
         "exactly_once": True,
         "statestore_cache_max_bytes": 0,
-        "commit_interval_ms": 250,
+        "commit_interval": timedelta(milliseconds=250),
         "max_task_idle_ms": 7,
     }
     assert {name: getattr(configured, name) for name in expected} == expected
@@ -179,4 +179,4 @@ def test_unreadable_records_can_stop_a_query() -> None:
     strict = query("c", "SET 'ksql.fail.on.deserialization.error' = 'true';")
     configured = application_config(StreamsConfig(), strict, PythonLog())
     assert isinstance(configured.deserialization_exception_handler, LogAndFailExceptionHandler)
-    assert configured.commit_interval_ms == 2000
+    assert configured.commit_interval is None  # results are seen sooner than ksqlDB would show them

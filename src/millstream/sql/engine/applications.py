@@ -83,8 +83,6 @@ def _from_settings(base: StreamsConfig, settings: Settings) -> dict[str, Any]:
     if cache is not None:
         found["statestore_cache_max_bytes"] = cache
     interval = _given(given, "commit.interval.ms")
-    if interval is None and base.commit_interval is None and not base.exactly_once:
-        interval = settings["commit.interval.ms"]  # results are seen sooner than Kafka Streams would show them
     if interval is not None:
         found["commit_interval"] = timedelta(milliseconds=interval)
     idle = _given(given, "max.task.idle.ms")
