@@ -134,10 +134,10 @@ def test_every_public_name_can_be_imported(package: ModuleType, names: list[str]
 @PACKAGES
 def test_nothing_else_is_public_but_modules(package: ModuleType, names: list[str]) -> None:
     modules = {module.name for module in pkgutil.iter_modules(package.__path__)}
+    assert [name for name in names if not hasattr(package, name)] == []  # imports them
     public = {name for name in vars(package) if not name.startswith("_")} - {"annotations"}
-    later = set(getattr(package, "_LATER", ()))  # imported when they are asked for
 
-    assert public - modules - later == set(names) - later
+    assert public - modules == set(names)
 
 
 def test_every_public_class_says_what_it_is() -> None:

@@ -7,91 +7,8 @@ from __future__ import annotations
 
 import typing as _typing
 
-from millstream.config import StreamsConfig
-from millstream.dsl.branched import Branched, BranchedKStream
-from millstream.dsl.builder import StreamsBuilder
-from millstream.dsl.cogrouped import (
-    CogroupedKStream,
-    SessionWindowedCogroupedKStream,
-    TimeWindowedCogroupedKStream,
-)
-from millstream.dsl.grouped import KGroupedStream
-from millstream.dsl.grouped_table import KGroupedTable
-from millstream.dsl.kstream import KStream
-from millstream.dsl.ktable import GlobalKTable, KTable
-from millstream.dsl.options import (
-    Consumed,
-    Grouped,
-    Joined,
-    Materialized,
-    Produced,
-    Repartitioned,
-    StreamJoined,
-    TableJoined,
-)
-from millstream.dsl.windowed import SessionWindowedKStream, TimeWindowedKStream
-from millstream.errors import (
-    ArgumentError,
-    DeserializationError,
-    MillstreamError,
-    ProcessingError,
-    ProductionError,
-    SerdeError,
-    StateStoreError,
-    StreamsError,
-    TopologyError,
-)
-from millstream.extractors import (
-    ConsumedRecord,
-    FailOnInvalidTimestamp,
-    LogAndSkipOnInvalidTimestamp,
-    UsePartitionTimeOnInvalidTimestamp,
-    WallclockTimestampExtractor,
-)
-from millstream.handlers import (
-    DefaultProductionExceptionHandler,
-    ErrorHandlerContext,
-    LogAndContinueExceptionHandler,
-    LogAndContinueProcessingExceptionHandler,
-    LogAndFailExceptionHandler,
-    LogAndFailProcessingExceptionHandler,
-    ProducedRecord,
-    Response,
-)
-from millstream.processors.api import (
-    Cancellable,
-    FixedKeyProcessor,
-    FixedKeyProcessorContext,
-    Processor,
-    ProcessorContext,
-    PunctuationType,
-    TransformerContext,
-    ValueTransformer,
-)
-from millstream.records import (
-    FixedKeyRecord,
-    Headers,
-    Record,
-    RecordContext,
-    RecordMetadata,
-    ValueAndTimestamp,
-    Window,
-    Windowed,
-)
-from millstream.serdes import Serde, Serdes
-from millstream.state import StateStore, StoreBuilder, Stores, StoreSupplier, VersionedRecord
-from millstream.suppressed import BufferConfig, Suppressed
-from millstream.topology import Topology, TopologyDescription
-from millstream.windows import (
-    EmitStrategy,
-    JoinWindows,
-    SessionWindows,
-    SlidingWindows,
-    TimeWindows,
-    UnlimitedWindows,
-)
-
 if _typing.TYPE_CHECKING:
+    from millstream._public import *  # noqa: F403
     from millstream.spark.client import KafkaStreams, State, UncaughtAction
     from millstream.sql.engine.api import Ksql
     from millstream.sql.errors import SqlError, StatementError
@@ -99,8 +16,8 @@ if _typing.TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-#: Names that bring much along (Spark, the Kafka clients, SQL), imported when they are first asked for.
-_LATER = {
+#: Names that bring much along: Spark, the Kafka clients, SQL.
+_HEAVY = {
     **dict.fromkeys(("KafkaStreams", "State", "UncaughtAction"), "millstream.spark.client"),
     "Ksql": "millstream.sql.engine.api",
     **dict.fromkeys(("SqlError", "StatementError"), "millstream.sql.errors"),
@@ -198,8 +115,11 @@ __all__ = [
 
 
 def __getattr__(name: str) -> _typing.Any:
-    if name in _LATER:
-        from importlib import import_module  # a test of a topology needs neither Java nor a broker
+    # Nothing is imported before it is asked for: the test of a topology needs neither Java nor a broker, and Spark
+    # starts several processes, one after the other, that only pass bytes on.
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
 
-        return getattr(import_module(_LATER[name]), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = globals()[name] = getattr(import_module(_HEAVY.get(name, "millstream._public")), name)
+    return value

@@ -10,7 +10,7 @@ import pytest
 from millstream.config import StreamsConfig
 from millstream.processors.operator import Operator
 from millstream.serdes import Serdes
-from millstream.task import Task
+from millstream.task.task import Task
 from millstream.topology.topology import Topology
 
 STRINGS = {"key": Serdes.string, "value": Serdes.string}

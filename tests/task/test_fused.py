@@ -35,7 +35,7 @@ from millstream.processors.stateless import (
 )
 from millstream.processors.tables.to_stream import TableToStream
 from millstream.serdes import Serdes
-from millstream.task import Task
+from millstream.task.task import Task
 from millstream.topology.topology import Topology
 
 TEXT = {"key": Serdes.string, "value": Serdes.string}

@@ -16,7 +16,8 @@ from millstream.processors.user_context import HostContext
 from millstream.records import Record
 from millstream.serdes import Serdes
 from millstream.state import Stores
-from millstream.task import Task, host_context
+from millstream.task.context import host_context
+from millstream.task.task import Task
 from millstream.topology.topology import Topology
 
 CONFIG = StreamsConfig(application_id="app", max_task_idle=timedelta(milliseconds=100))

@@ -13,7 +13,8 @@ from millstream.processors.operator import Operator
 from millstream.processors.user_context import HostContext
 from millstream.records import Window, Windowed
 from millstream.serdes import Serdes
-from millstream.task import Task, host_context
+from millstream.task.context import host_context
+from millstream.task.task import Task
 from millstream.topology.topology import Topology
 
 

@@ -15,7 +15,8 @@ from millstream.processors.operator import Operator
 from millstream.records import Record
 from millstream.serdes import Serdes
 from millstream.state.store import StateStore
-from millstream.task import GlobalState, Task
+from millstream.task.globals import GlobalState
+from millstream.task.task import Task
 
 
 class Notebook(StateStore):

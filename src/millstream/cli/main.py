@@ -12,6 +12,7 @@ from rich.text import Text
 
 from millstream.cli.broker import broker
 from millstream.cli.describe import describe
+from millstream.cli.prepare import prepare
 from millstream.cli.run import run
 from millstream.cli.sql import sql
 from millstream.cli.topics import topics
@@ -27,6 +28,7 @@ app = typer.Typer(
 app.add_typer(broker, name="broker")
 app.add_typer(topics, name="topics")
 app.command()(describe)
+app.command()(prepare)
 app.command()(run)
 app.command()(sql)
 

@@ -9,7 +9,7 @@ import shutil
 import threading
 import time
 import uuid
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
@@ -29,7 +29,7 @@ from millstream.spark.plan import Plan
 from millstream.spark.program import Program
 from millstream.spark.session import lanes_of
 from millstream.spark.shipping import PROGRAM, shipped
-from millstream.spark.source import FORMAT, RESTS, SCHEMA, MillstreamSource
+from millstream.spark.source import FORMAT, RESTS, SCHEMA, MillstreamSource, Run
 from millstream.spark.statistics import Statistics
 from millstream.spark.waves import lane_keys, wave_function
 from millstream.topology.nodes import SourceNode
@@ -86,7 +86,7 @@ class Launched:
             self.session.readStream.format(FORMAT)
             .option("program", str(self.directory / PROGRAM))
             .option("control", str(self.control))
-            .option("keys", json.dumps(keys))
+            .option("run", json.dumps(asdict(Run(program.run_id, program.driver, keys))))
             .load()
         )
         for wave in range(1, program.plan.waves):

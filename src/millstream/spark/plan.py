@@ -73,6 +73,13 @@ class Plan:
         """The lane that owns a task."""
         return self.slots.index(slot) % lanes
 
+    def reading_lane(self, topic: str, partition: int, lanes: int) -> int:
+        """The lane that reads a partition: the one of the first task that takes it in wave 0, else any fixed one."""
+        for part in self.readers(topic):
+            if self.parts[part].topics[topic] == 0:
+                return self.lane_of(Slot(part, partition), lanes)
+        return partition % lanes
+
     def readers(self, topic: str) -> list[int]:
         """The sub-topologies that read a topic."""
         return self._readers.get(topic, [])

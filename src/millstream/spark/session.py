@@ -9,16 +9,20 @@ import signal
 import sys
 import threading
 from collections.abc import Iterator
+from pathlib import Path
 
 from pyspark.sql import SparkSession
 
 from millstream.config import StreamsConfig
+from millstream.spark import class_archive
 
 #: A failed task is tried again; Spark's local mode would not do that by itself.
 _LOCAL_TRIES = 4
 
 #: Spark's own JVM plans small batches and passes little on: the quick compiler alone, and no threads that collect.
-_LOCAL_JVM = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+LOCAL_JVM = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+
+_WORKER_PYTHON = Path(__file__).with_name("worker_python.sh")
 
 _DEFAULTS = {
     "spark.ui.enabled": "false",
@@ -44,16 +48,28 @@ def spark_session(config: StreamsConfig) -> SparkSession:
     active = SparkSession.getActiveSession()
     if active is not None:
         return active
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     master = _master(config)
+    _choose_python(local=master.startswith("local["))
     builder = SparkSession.builder.appName(config.application_id).master(master)
-    local = {"spark.driver.extraJavaOptions": _LOCAL_JVM} if master.startswith("local[") else {}
+    local = (
+        {"spark.driver.extraJavaOptions": " ".join([LOCAL_JVM, *class_archive.options_to_use()])}
+        if master.startswith("local[")
+        else {}
+    )
     for name, value in {**_DEFAULTS, **local, **{key: str(value) for key, value in config.spark.items()}}.items():
         builder = builder.config(name, value)
     with _signals_are_the_drivers(local=bool(local)):
         session = builder.getOrCreate()
     session.sparkContext.setLogLevel("ERROR")
     return session
+
+
+def _choose_python(*, local: bool) -> None:
+    """Have Spark's processes use this Python; those on this machine start it in a quicker way."""
+    if "PYSPARK_PYTHON" not in os.environ:
+        quick = local and os.access(_WORKER_PYTHON, os.X_OK)
+        os.environ["MILLSTREAM_PYTHON"] = sys.executable
+        os.environ["PYSPARK_PYTHON"] = str(_WORKER_PYTHON) if quick else sys.executable
 
 
 @contextlib.contextmanager

@@ -6,22 +6,23 @@ import contextlib
 import json
 import time
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pyspark import TaskContext
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, SupportsTriggerAvailableNow
 from pyspark.sql.types import StructType
 
-from millstream.kafka.admin import Admin
 from millstream.spark import lane_client
-from millstream.spark.admission import Admission
 from millstream.spark.failures import told
-from millstream.spark.plan import Slot
-from millstream.spark.program import Program
-from millstream.spark.shipping import unpacked
+
+if TYPE_CHECKING:
+    # Spark loads this module in several processes, one after the other; only one of them asks Kafka.
+    from millstream.spark.admission import Admission
+    from millstream.spark.program import Program
 
 SCHEMA = "lane int, wave int, parcel binary"
 FORMAT = "millstream"
@@ -29,6 +30,21 @@ FORMAT = "millstream"
 _ANSWER_TIME = timedelta(seconds=10)
 #: Ends the name of the file that says that a paused application has finished its last batch.
 RESTS = ".rests"
+
+
+@dataclass(frozen=True)
+class Run:
+    """What a reader must know of a run without looking into the program.
+
+    Args:
+        id: names it.
+        driver: process id of the driver, if lanes run on its machine.
+        keys: for each lane the number by which Spark's exchange finds it.
+    """
+
+    id: str
+    driver: int | None
+    keys: list[int]
 
 
 class LaneInput(InputPartition):
@@ -51,7 +67,9 @@ class MillstreamSource(DataSource):
         return SCHEMA
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
-        return TopicsReader(Path(self.options["program"]), self.options["control"], json.loads(self.options["keys"]))
+        return TopicsReader(
+            Run(**json.loads(self.options["run"])), Path(self.options["program"]), Path(self.options["control"])
+        )
 
 
 class TopicsReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
@@ -61,45 +79,44 @@ class TopicsReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     and `"from"`, the same, has the start of partitions that the batch before did not know.
     """
 
-    def __init__(self, program: Path, control: str, keys: list[int]) -> None:
+    def __init__(self, run: Run, program: Path, control: Path) -> None:
+        self._run = run
         self._bytes = program.read_bytes()
         self._control = control
-        self._keys = keys
         # Only the driver's reader asks Kafka; the one that goes to workers stays small.
-        self._lazy: tuple[Program, Admin, Admission] | None = None
-        loaded = unpacked(self._bytes)
-        self._run_id, self._driver, self._lanes = loaded.run_id, loaded.driver, loaded.lanes
-        self._target: dict[str, Any] | None = None
+        self._lazy: tuple[Program, Admission] | None = None
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_lazy": None}
 
-    def _parts(self) -> tuple[Program, Admin, Admission]:
+    def _parts(self) -> tuple[Program, Admission]:
         if self._lazy is None:
+            from millstream.kafka.admin import Admin
+            from millstream.spark.admission import Admission
+            from millstream.spark.shipping import unpacked
+
             program = unpacked(self._bytes)
-            admin = Admin(program.config, timeout=_ANSWER_TIME)
-            self._lazy = (program, admin, Admission(program, admin, Path(self._control)))
+            self._lazy = (program, Admission(program, Admin(program.config, timeout=_ANSWER_TIME), self._control))
         return self._lazy
 
     def initialOffset(self) -> dict[str, Any]:
         with told():
-            return self._parts()[2].beginning()
+            return self._parts()[1].beginning()
 
     def getDefaultReadLimit(self) -> ReadLimit:
         return ReadAllAvailable()
 
     def prepareForTriggerAvailableNow(self) -> None:
         with told():
-            self._parts()[2].stop_at_what_is_there()
+            self._parts()[1].stop_at_what_is_there()
 
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
         with told():
-            admission = self._parts()[2]
+            admission = self._parts()[1]
             admission.processed(start)
-            control = Path(self._control)
-            if control.exists():  # paused, or closing
+            if self._control.exists():  # paused, or closing
                 with contextlib.suppress(FileNotFoundError):  # closed
-                    control.with_suffix(RESTS).touch()
+                    self._control.with_suffix(RESTS).touch()
                 time.sleep(0.02)
                 return start
             return admission.next(start)
@@ -107,7 +124,7 @@ class TopicsReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
         if start == end:
             return []
-        program, _, _ = self._parts()
+        program, _ = self._parts()
         ranges: list[list[list[Any]]] = [[] for _ in range(program.lanes)]
         globals_ = [
             [topic, int(partition), offset]
@@ -117,7 +134,7 @@ class TopicsReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         for topic, offsets in end["topics"].items():
             before = {**end.get("from", {}).get(topic, {}), **start.get("topics", {}).get(topic, {})}
             for partition, offset in offsets.items():
-                lane = reading_lane(program, topic, int(partition))
+                lane = program.plan.reading_lane(topic, int(partition), program.lanes)
                 ranges[lane].append([topic, int(partition), before[partition], offset])
         return [
             LaneInput(
@@ -139,19 +156,10 @@ class TopicsReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         context = TaskContext.get()
         attempt = 0 if context is None else context.attemptNumber()
         rows = lane_client.call(
-            self._run_id, partition.lane, self._driver, self._bytes, {**partition.request, "attempt": attempt}
+            self._run.id, partition.lane, self._run.driver, self._bytes, {**partition.request, "attempt": attempt}
         )
         for to, wave, parcel in rows:
-            yield self._keys[to], wave, parcel
+            yield self._run.keys[to], wave, parcel
 
     def commit(self, end: dict[str, Any]) -> None:
         """Nothing: Spark says so only when the next batch begins. `latestOffset` hears of it earlier."""
-
-
-def reading_lane(program: Program, topic: str, partition: int) -> int:
-    """The lane that reads a partition: the one of the first task that takes it in wave 0, else any fixed one."""
-    plan = program.plan
-    for part in plan.readers(topic):
-        if plan.parts[part].topics[topic] == 0:
-            return plan.lane_of(Slot(part, partition), program.lanes)
-    return partition % program.lanes

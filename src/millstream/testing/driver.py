@@ -16,8 +16,10 @@ from millstream.handlers import ProducedRecord
 from millstream.records import Headers
 from millstream.serdes import Serde
 from millstream.state import SessionStore, TimestampedKeyValueStore, TimestampedWindowStore, VersionedKeyValueStore
-from millstream.task import GlobalState, OutputRecord, RawHeaders, Task, host_context
-from millstream.task.globals import GLOBAL_TASK_ID
+from millstream.task.context import host_context
+from millstream.task.globals import GLOBAL_TASK_ID, GlobalState
+from millstream.task.records import OutputRecord, RawHeaders
+from millstream.task.task import Task
 from millstream.testing import stores
 from millstream.testing.clock import Clock, ClockedContext, to_milliseconds
 from millstream.testing.topics import TestInputTopic, TestOutputTopic

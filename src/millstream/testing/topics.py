@@ -11,7 +11,7 @@ from millstream.durations import milliseconds
 from millstream.errors import ArgumentError, MillstreamError
 from millstream.records import Headers
 from millstream.serdes import Serde
-from millstream.task import OutputRecord, RawHeaders
+from millstream.task.records import OutputRecord, RawHeaders
 from millstream.testing.clock import to_milliseconds
 
 K = TypeVar("K")

@@ -10,7 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from millstream.processors.user_context import HostContext
-from millstream.task import OutputRecord, Task, host_context
+from millstream.task.context import host_context
+from millstream.task.records import OutputRecord
+from millstream.task.task import Task
 
 #: topic, key, value, timestamp
 Input = tuple[str, str, str | None, int]
