@@ -25,6 +25,7 @@ from millstream.kafka.topics import NewTopic
 _SLEEPER = """
 case "$*" in *StorageTool*) exit 0;; esac
 trap 'exit 0' TERM
+touch "$0.d/started"
 while :; do sleep 0.05; done
 """
 
@@ -159,9 +160,10 @@ input()
 def test_detached(
     fake_java: Callable[..., Path], broker: DetachedBroker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    fake_java(_SLEEPER)
+    java = fake_java(_SLEEPER)
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    monkeypatch.setattr(module, "_answers", lambda servers: True)
+    # Before that, the process may not yet show what it is.
+    monkeypatch.setattr(module, "_answers", lambda servers: (java.with_name("java.d") / "started").exists())
     assert find_detached() is None
     assert stop_detached() is None
     started, new = start_detached()
