@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 from millstream.processors.context import TaskContext
 from millstream.processors.operator import Operator
 from millstream.records import Headers
 from millstream.state.store import LATEST, NOT_STORED
+
+#: Why a record is dropped.
+NULL: Final = "null key or value"
 
 
 class _StreamAggregation(Operator):
@@ -48,10 +51,20 @@ class StreamAggregate(_StreamAggregation):
         self._initializer = initializer
         self._aggregator = aggregator
 
+    def init(self, context: TaskContext) -> None:
+        super().init(context)
+        if self._cached:
+            folding = context.store(self._store_name).folding
+            self.fold = folding(self._initializer, self._aggregator)  # type: ignore[method-assign]
+
     def process(self, key: Any, value: Any, timestamp: int, headers: Headers | None) -> None:
         if key is None or value is None:
-            self.drop("null key or value")
-            return
+            self.drop(NULL)
+        else:
+            self.fold(key, value, timestamp, headers)
+
+    def fold(self, key: Any, value: Any, timestamp: int, headers: Headers | None) -> None:
+        """Bring a value into the aggregate of its key; a cache has its own way to do it."""
         newest = timestamp
         entry = self._read(key)
         if entry is None:
@@ -60,16 +73,17 @@ class StreamAggregate(_StreamAggregation):
             old, stored = entry
             if stored > timestamp:
                 newest = stored
-        if self._needs_copy:
+        if self._send_old:
+            # The function may change the aggregate in place, and the old value is still to be told.
             copied = self._read(key)
             before = self._initializer() if copied is None else copied[0]
         else:
-            before = old
+            before = None
         new = self._aggregator(key, value, old)
         # A deletion is as old as the record that made it, a value as its newest record.
         code = self._write(key, new, timestamp if new is None else newest, headers)
-        if not self._cached and code != NOT_STORED:
-            self.forward(key, (new, before if self._send_old else None, code == LATEST), newest, headers)
+        if code != NOT_STORED:
+            self.forward(key, (new, before, code == LATEST), newest, headers)
 
 
 class StreamReduce(_StreamAggregation):

@@ -13,7 +13,7 @@ from millstream.state import codec
 from millstream.state.keyvalue_cache import KeyValueCache
 from millstream.state.keyvalue_rows import KeyValueRows
 from millstream.state.layout import after, after_prefix
-from millstream.state.store import LATEST, KeyValueListener, LogEntry, StateStore, StoreContext
+from millstream.state.store import LATEST, Fold, KeyValueListener, LogEntry, StateStore, StoreContext
 from millstream.state.suppliers import StoreSupplier
 
 log = logging.getLogger("millstream.state")
@@ -214,6 +214,8 @@ class TimestampedKeyValueStore(_KeyValueBase[K, ValueAndTimestamp[V], tuple[V, i
     read: Callable[[K], tuple[V, int] | None]
     #: `write(key, value, timestamp, headers=None)`: set a key, or delete it (None). Returns `LATEST`.
     write: Callable[..., int]
+    #: `folding(initializer, aggregator)`: a `fold` that does what `read` and `write` would; None if it is not cached.
+    folding: Callable[[Callable[[], Any], Callable[[Any, Any, Any], Any]], Fold] | None
 
     def __init__(
         self, supplier: StoreSupplier, key: Serde[K], value: Serde[V], *, caching: bool = False, logged: bool = True
@@ -223,6 +225,7 @@ class TimestampedKeyValueStore(_KeyValueBase[K, ValueAndTimestamp[V], tuple[V, i
     def init(self, context: StoreContext) -> None:
         super().init(context)
         self.read = self._get
+        self.folding = None if self._cache is None else self._cache.folding
         self.write = self._write_row if self._cache is None else self._cache.write
 
     def _write_row(self, key: K, value: Any, timestamp: int, headers: Headers | None = None) -> int:

@@ -5,28 +5,26 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterator
 from itertools import count
 from operator import itemgetter
-from typing import Any, Final, Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from millstream.records import Headers
 from millstream.state.cache import Budget, record_context_kept
 from millstream.state.keyvalue_rows import KeyValueRows
 from millstream.state.overlay import overlay
-from millstream.state.store import LATEST, KeyValueListener, StoreContext
+from millstream.state.store import LATEST, Fold, KeyValueListener, StoreContext
 
 K = TypeVar("K")
 T = TypeVar("T")
 
-#: item or None, number of the write, key, timestamp, headers, topic, partition, offset
-_Entry = tuple[Any, int, Any, int, Headers | None, str | None, int, int]
-_ITEM: Final = 0
-_NUMBER: Final = 1
-_KEY: Final = 2
+#: A mutable list: item or None, number of the write, key, timestamp, headers, topic, partition, offset, dirty
+_Entry = list[Any]
+_ITEM, _NUMBER, _KEY, _TIMESTAMP, _HEADERS, _TOPIC, _PARTITION, _OFFSET, _DIRTY = range(9)
 
 
 class KeyValueCache(Generic[K, T]):
     """Keeps the objects of a key-value store. See `millstream.state.cache`.
 
-    `read` and `write` run for every record. They are closures over two dicts: a hit of either is a handful of
+    `read`, `put` and `write` run for every record. They are closures over two dicts: a hit of either is a handful of
     operations, and no attribute of `self` is looked up.
     """
 
@@ -47,63 +45,42 @@ class KeyValueCache(Generic[K, T]):
         self._next = count(1).__next__
         self._listener: KeyValueListener | None = None
         self._send_old = False
-        if rows.key.hashable:
-            self._by_object()
-        else:
-            self._by_bytes()
+        self._bind()
 
     def listen(self, listener: KeyValueListener, send_old: bool) -> None:
         """Tell the listener what is flushed."""
         self._listener = listener
         self._send_old = send_old
 
-    def _by_object(self) -> None:
-        """Keys are dict keys as they are."""
+    def _bind(self) -> None:
         entries, dirty, context, budget = self._entries, self._dirty, self._context, self._budget
-        get, following = entries.get, self._next
-        load, overflow = self._load, self._write_down
+        get, following, load, overflow = entries.get, self._next, self._load, self._write_down
+        # Keys that are no dict keys are told apart by their bytes.
+        serialize = None if self._rows.key.hashable else self._rows.key.serialize
 
         def read(key: Any) -> Any:
-            entry = get(key)
-            if entry is not None:
-                return entry[0]
-            return load(key, key)
+            ident = key if serialize is None else serialize(key)
+            entry = get(ident)
+            return load(ident, key) if entry is None else entry[0]
 
         def put(key: Any, item: Any, timestamp: int, headers: Headers | None) -> None:
-            entries[key] = dirty[key] = (
-                item, following(), key, timestamp, headers, context.topic, context.partition, context.offset,
-            )  # fmt: skip
-            if len(dirty) > budget.dirty:
-                overflow()
-
-        def write(key: Any, value: Any, timestamp: int, headers: Headers | None = None) -> int:
-            entries[key] = dirty[key] = (
-                None if value is None else (value, timestamp),
-                following(), key, timestamp, headers, context.topic, context.partition, context.offset,
-            )  # fmt: skip
-            if len(dirty) > budget.dirty:
-                overflow()
-            return LATEST
-
-        self.read, self.put, self.write = read, put, write
-
-    def _by_bytes(self) -> None:
-        """Keys are compared by their bytes."""
-        entries, dirty, context, budget = self._entries, self._dirty, self._context, self._budget
-        serialize, following = self._rows.key.serialize, self._next
-
-        def read(key: Any) -> Any:
-            binary = serialize(key)
-            entry = entries.get(binary)
-            return self._load(binary, key) if entry is None else entry[0]
-
-        def put(key: Any, item: Any, timestamp: int, headers: Headers | None) -> None:
-            binary = serialize(key)
-            entries[binary] = dirty[binary] = (
-                item, following(), key, timestamp, headers, context.topic, context.partition, context.offset,
-            )  # fmt: skip
-            if len(dirty) > budget.dirty:
-                self._write_down()
+            ident = key if serialize is None else serialize(key)
+            entry = get(ident)
+            if entry is None:
+                entry = entries[ident] = [None, 0, key, 0, None, None, -1, -1, False]
+            entry[_ITEM] = item
+            entry[_NUMBER] = following()
+            entry[_KEY] = key
+            entry[_TIMESTAMP] = timestamp
+            entry[_HEADERS] = headers
+            entry[_TOPIC] = context.topic
+            entry[_PARTITION] = context.partition
+            entry[_OFFSET] = context.offset
+            if not entry[_DIRTY]:
+                entry[_DIRTY] = True
+                dirty[ident] = entry
+                if len(dirty) > budget.dirty:
+                    overflow()
 
         def write(key: Any, value: Any, timestamp: int, headers: Headers | None = None) -> int:
             put(key, None if value is None else (value, timestamp), timestamp, headers)
@@ -111,13 +88,55 @@ class KeyValueCache(Generic[K, T]):
 
         self.read, self.put, self.write = read, put, write
 
+    def folding(self, initializer: Callable[[], Any], aggregator: Callable[[Any, Any, Any], Any]) -> Fold:
+        """`fold(key, value, timestamp, headers)`: a `read`, the aggregator and a `write` in one, for aggregations."""
+        entries, dirty, context, budget = self._entries, self._dirty, self._context, self._budget
+        get, following, load, overflow = entries.get, self._next, self._load, self._write_down
+        serialize = None if self._rows.key.hashable else self._rows.key.serialize
+
+        def fold(key: Any, value: Any, timestamp: int, headers: Headers | None) -> None:
+            ident = key if serialize is None else serialize(key)
+            entry = get(ident)
+            item: Any = load(ident, key) if entry is None else entry[0]
+            if item is None:
+                newest = timestamp
+                new = aggregator(key, value, initializer())
+            else:
+                old, newest = item
+                if timestamp > newest:
+                    newest = timestamp
+                new = aggregator(key, value, old)
+            if entry is None:
+                entry = get(ident)  # a load may have put it there
+                if entry is None:
+                    entry = entries[ident] = [None, 0, key, 0, None, None, -1, -1, False]
+            entry[_NUMBER] = following()
+            entry[_KEY] = key
+            entry[_HEADERS] = headers
+            entry[_TOPIC] = context.topic
+            entry[_PARTITION] = context.partition
+            entry[_OFFSET] = context.offset
+            if new is None:  # a deletion is as old as the record that made it, a value as its newest record
+                entry[_ITEM] = None
+                entry[_TIMESTAMP] = timestamp
+            else:
+                entry[_ITEM] = (new, newest)
+                entry[_TIMESTAMP] = newest
+            if not entry[_DIRTY]:
+                entry[_DIRTY] = True
+                dirty[ident] = entry
+                if len(dirty) > budget.dirty:
+                    overflow()
+
+        return fold
+
     def _load(self, ident: Hashable, key: K) -> T | None:
         """Read from the rows below, and keep what is there."""
         item = self._rows.get(key)
         if item is not None:
             if len(self._entries) >= self._budget.clean:
                 self._trim()
-            self._entries[ident] = (item, self._next(), key, 0, None, None, -1, -1)
+            self._entries[ident] = [item, self._next(), key, 0, None, None, -1, -1, False]
         return item
 
     def scan(self, low: bytes | None, high: bytes | None, reverse: bool) -> Iterator[tuple[K, T]]:
@@ -165,6 +184,7 @@ class KeyValueCache(Generic[K, T]):
         forwards: list[tuple[_Entry, Any, Any]] = []
         size = 0
         for ident, entry in batch:
+            entry[_DIRTY] = False
             item, key = entry[_ITEM], entry[_KEY]
             try:
                 binary = serialize(key)
@@ -185,7 +205,9 @@ class KeyValueCache(Generic[K, T]):
                 size += len(binary) + len(data)
                 if codec.copies and listening:
                     item = codec.decode(data)
-            forwards.append((entry, item, codec.decode(old) if old is not None and self._send_old else None))
+            if listening:
+                # A copy: the listener may write here, and change the entry.
+                forwards.append((entry[:], item, codec.decode(old) if old is not None and self._send_old else None))
         rows.write_bytes(writes)
         self._budget.learn(len(batch), size)
         if len(self._entries) > self._budget.clean:
@@ -197,7 +219,7 @@ class KeyValueCache(Generic[K, T]):
         context, timestamped = self._context, self._timestamped
         with record_context_kept(context):
             for entry, new, old in forwards:
-                _, _, key, timestamp, headers, context.topic, context.partition, context.offset = entry
+                _, _, key, timestamp, headers, context.topic, context.partition, context.offset, _ = entry
                 context.timestamp, context.headers = timestamp, headers
                 if timestamped:
                     if new is not None:

@@ -16,6 +16,11 @@ LATEST = -1
 #: One change of a store: the binary key under which the store logs it, and the value (None deletes).
 LogEntry = tuple[bytes, bytes | None]
 
+#: `fold(key, value, timestamp, headers)`: bring a value into the aggregate of its key.
+Fold = Callable[[Any, Any, int, Headers | None], None]
+#: `fold(key, start, value, timestamp, headers)`: the same for the aggregate of a window.
+WindowFold = Callable[[Any, int, Any, int, Headers | None], None]
+
 
 class StoreContext(Protocol):
     """What a store may ask of its task (`millstream.processors.context.TaskContext` is one)."""

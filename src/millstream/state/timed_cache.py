@@ -25,8 +25,8 @@ T = TypeVar("T")
 
 #: A mutable list: item or None, number of the write, key, place, timestamp, headers, topic, partition, offset, dirty
 Entry = list[Any]
-_ITEM, _NUMBER, _KEY, _PLACE, _TIMESTAMP, _HEADERS, _TOPIC, _PARTITION, _OFFSET, _DIRTY = range(10)
-_number_of = itemgetter(_NUMBER)
+ITEM, NUMBER, KEY, PLACE, TIMESTAMP, HEADERS, TOPIC, PARTITION, OFFSET, DIRTY = range(10)
+_number_of = itemgetter(NUMBER)
 
 
 class TimedCache(ABC, Generic[K, T]):
@@ -51,6 +51,7 @@ class TimedCache(ABC, Generic[K, T]):
         self._budget = Budget(context.cache_max_bytes)
         self._listener: Callable[..., None] | None = None
         self._send_old = False
+        self._following = count(1).__next__
         self._bind()
 
     def listen(self, listener: Callable[..., None], send_old: bool) -> None:
@@ -79,7 +80,7 @@ class TimedCache(ABC, Generic[K, T]):
     def _bind(self) -> None:
         """Make `read` and `put`: they run for every record, so they are closures and look nothing up in `self`."""
         entries, dirty, context, budget = self._entries, self._dirty, self._context, self._budget
-        get, following, load, overflow = entries.get, count(1).__next__, self.load, self._write_down
+        get, following, load, overflow = entries.get, self._following, self.load, self._write_down
         # Keys that are no dict keys are told apart by their bytes.
         serialize = None if self._rows.key.hashable else self._rows.key.serialize
 
@@ -99,15 +100,15 @@ class TimedCache(ABC, Generic[K, T]):
             entry = of_key[0].get(place)
             if entry is None:
                 entry = self._insert(of_key, key, place)
-            entry[_ITEM] = item
-            entry[_NUMBER] = following()
-            entry[_TIMESTAMP] = timestamp
-            entry[_HEADERS] = headers
-            entry[_TOPIC] = context.topic
-            entry[_PARTITION] = context.partition
-            entry[_OFFSET] = context.offset
-            if not entry[_DIRTY]:
-                entry[_DIRTY] = True
+            entry[ITEM] = item
+            entry[NUMBER] = following()
+            entry[TIMESTAMP] = timestamp
+            entry[HEADERS] = headers
+            entry[TOPIC] = context.topic
+            entry[PARTITION] = context.partition
+            entry[OFFSET] = context.offset
+            if not entry[DIRTY]:
+                entry[DIRTY] = True
                 dirty[id(entry)] = entry
                 if len(dirty) > budget.dirty:
                     overflow()
@@ -167,8 +168,8 @@ class TimedCache(ABC, Generic[K, T]):
         for row, entry in merged:
             if row is not None:
                 yield self._place(row[0], row[1]), decode(row[2])
-            elif entry is not None and entry[_ITEM] is not None:
-                yield entry[_PLACE], entry[_ITEM]
+            elif entry is not None and entry[ITEM] is not None:
+                yield entry[PLACE], entry[ITEM]
 
     def over(
         self,
@@ -191,9 +192,9 @@ class TimedCache(ABC, Generic[K, T]):
                     self._index.add(self._row(place)[0], entry)
         above = []
         for entry in self._index.between(earliest, latest):
-            binary = rows.key.serialize(entry[_KEY])
+            binary = rows.key.serialize(entry[KEY])
             if (low is None or low <= binary) and (high is None or binary <= high):
-                above.append((order(binary, *self._row(entry[_PLACE])), entry))
+                above.append((order(binary, *self._row(entry[PLACE])), entry))
         above.sort(key=itemgetter(0), reverse=reverse)
         lower = ((order(*row[:3]), row) for row in below)
         return self._many(overlay(lower, above, reverse))
@@ -203,8 +204,8 @@ class TimedCache(ABC, Generic[K, T]):
         for row, entry in merged:
             if row is not None:
                 yield deserialize(row[0]), self._place(row[1], row[2]), decode(row[3])
-            elif entry is not None and entry[_ITEM] is not None:
-                yield entry[_KEY], entry[_PLACE], entry[_ITEM]
+            elif entry is not None and entry[ITEM] is not None:
+                yield entry[KEY], entry[PLACE], entry[ITEM]
 
     def is_flushed(self) -> bool:
         """Whether nothing is dirty."""
@@ -221,7 +222,7 @@ class TimedCache(ABC, Generic[K, T]):
         bound = self._bound(self._rows.horizon)
         for entries, places in list(self._entries.values()):
             for place in places[: bisect_left(places, bound)]:
-                self._discard(entries[place][_KEY], place)
+                self._discard(entries[place][KEY], place)
 
     def flush(self) -> None:
         """Write down and forward what is dirty."""
@@ -239,8 +240,8 @@ class TimedCache(ABC, Generic[K, T]):
         forwards: list[tuple[Entry, Any, Any]] = []
         size = 0
         for entry in batch:
-            entry[_DIRTY] = False
-            item, key, place = entry[_ITEM], entry[_KEY], entry[_PLACE]
+            entry[DIRTY] = False
+            item, key, place = entry[ITEM], entry[KEY], entry[PLACE]
             time, number = self._row(place)
             old = rows.get(key, time, number) if listening and (item is None or self._send_old) else None
             if item is None:
@@ -272,7 +273,7 @@ class TimedCache(ABC, Generic[K, T]):
         entries = [entry for of_key in self._entries.values() for entry in of_key[0].values()]
         entries.sort(key=_number_of)
         for entry in entries[: self._count - self._budget.clean * 9 // 10]:
-            self._discard(entry[_KEY], entry[_PLACE])
+            self._discard(entry[KEY], entry[PLACE])
 
 
 class TimeIndex:

@@ -11,7 +11,7 @@ from millstream.serdes import Serde
 from millstream.state import codec
 from millstream.state.layout import WINDOW_SUFFIX
 from millstream.state.retention import ExpiringRows
-from millstream.state.store import LogEntry, StateStore, StoreContext, WindowListener
+from millstream.state.store import LogEntry, StateStore, StoreContext, WindowFold, WindowListener
 from millstream.state.suppliers import StoreSupplier
 from millstream.state.window_cache import WindowCache
 
@@ -205,6 +205,8 @@ class TimestampedWindowStore(_WindowBase[K, ValueAndTimestamp[V], tuple[V, int]]
     read: Callable[[K, int], tuple[V, int] | None]
     #: `write(key, start, value, timestamp, headers=None)`: set the value of a window, or delete it (None).
     write: Callable[..., None]
+    #: `folding(initializer, aggregator)`: a `fold` that does what `read` and `write` would; None if it is not cached.
+    folding: Callable[[Callable[[], Any], Callable[[Any, Any, Any], Any]], WindowFold] | None
 
     def __init__(
         self, supplier: StoreSupplier, key: Serde[K], value: Serde[V], *, caching: bool = False, logged: bool = True
@@ -219,6 +221,7 @@ class TimestampedWindowStore(_WindowBase[K, ValueAndTimestamp[V], tuple[V, int]]
             put(key, start, None if value is None else (value, timestamp), timestamp, headers)
 
         self.read, self.write = self._get, write
+        self.folding = None if self._cache is None else self._cache.folding
 
     def read_range(
         self, key: K, earliest: int, latest: int, reverse: bool = False

@@ -5,9 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+from millstream.records import Headers
 from millstream.state.retention import ExpiringRows
-from millstream.state.store import StoreContext
-from millstream.state.timed_cache import Entry, TimedCache
+from millstream.state.store import StoreContext, WindowFold
+from millstream.state.timed_cache import (
+    DIRTY,
+    HEADERS,
+    ITEM,
+    NUMBER,
+    OFFSET,
+    PARTITION,
+    TIMESTAMP,
+    TOPIC,
+    Entry,
+    TimedCache,
+)
 
 K = TypeVar("K")
 T = TypeVar("T")
@@ -25,6 +37,49 @@ class WindowCache(TimedCache[K, T]):
     def __init__(self, rows: ExpiringRows[K, T], context: StoreContext, *, timestamped: bool) -> None:
         super().__init__(rows, context)
         self._timestamped = timestamped
+
+    def folding(self, initializer: Callable[[], Any], aggregator: Callable[[Any, Any, Any], Any]) -> WindowFold:
+        """`fold(key, start, value, timestamp, headers)`: a `read`, the aggregator and a `put` in one."""
+        entries, dirty, context, budget = self._entries, self._dirty, self._context, self._budget
+        get, following, load, insert = entries.get, self._following, self.load, self._insert
+        overflow = self._write_down
+        serialize = None if self._rows.key.hashable else self._rows.key.serialize
+
+        def fold(key: Any, start: int, value: Any, timestamp: int, headers: Headers | None) -> None:
+            ident = key if serialize is None else serialize(key)
+            of_key = get(ident)
+            entry = None if of_key is None else of_key[0].get(start)
+            item: Any = load(key, start) if entry is None else entry[0]
+            if item is None:
+                newest = timestamp
+                new = aggregator(key, value, initializer())
+            else:
+                old, newest = item
+                if timestamp > newest:
+                    newest = timestamp
+                new = aggregator(key, value, old)
+            if entry is None:
+                if of_key is None:
+                    of_key = entries[ident] = ({}, [])
+                entry = insert(of_key, key, start)
+            entry[NUMBER] = following()
+            entry[HEADERS] = headers
+            entry[TOPIC] = context.topic
+            entry[PARTITION] = context.partition
+            entry[OFFSET] = context.offset
+            if new is None:  # a deletion is as old as the record that made it, a value as its newest record
+                entry[ITEM] = None
+                entry[TIMESTAMP] = timestamp
+            else:
+                entry[ITEM] = (new, newest)
+                entry[TIMESTAMP] = newest
+            if not entry[DIRTY]:
+                entry[DIRTY] = True
+                dirty[id(entry)] = entry
+                if len(dirty) > budget.dirty:
+                    overflow()
+
+        return fold
 
     def _row(self, place: Any) -> tuple[int, int]:
         return place, 0

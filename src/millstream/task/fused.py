@@ -8,8 +8,8 @@ writes a function of the whole tree, with the user's functions and the sinks' se
             value1 = f1(value)  # KSTREAM-MAPVALUES-0000000002
             p2(key, value1, timestamp, headers)  # KSTREAM-AGGREGATE-0000000004
 
-What it does is what the operators' `process` does (`millstream.processors.stateless`). Other operators are called, and
-so are those with several parents, which have a function of their own.
+What it does is what the operators' `process` does (`millstream.processors.stateless`, `aggregate`). Other operators are
+called, and so are those with several parents, which have a function of their own.
 
 A traceback shows these lines. The namespace tells which node a line belongs to, under `NODES`.
 """
@@ -24,6 +24,7 @@ from types import CodeType
 from typing import Any, Final
 
 from millstream.processors import stateless
+from millstream.processors.aggregate import NULL, StreamAggregate
 from millstream.processors.operator import Forward, Operator, forward_to_nobody
 from millstream.processors.tables.to_stream import TableToStream
 from millstream.records import Record
@@ -53,16 +54,15 @@ class Fuser:
         return [child for child in self._nodes[name].children if child in self.operators]
 
     def is_fused(self, name: str) -> bool:
-        """Whether a node's work is written into functions, so that its operator's `process` is never called."""
-        operator = self.operators[name]
-        return type(operator) in _WRITERS and not isinstance(operator, SinkOperator)
+        """Whether a node's work, and what is below it, is written into functions: its operator is not called."""
+        return type(self.operators[name]) in _WRITERS
 
     def can_inline(self, name: str) -> bool:
         """Whether a node's work can be written into its parent's function."""
         operator = self.operators[name]
         if isinstance(operator, SinkOperator):
             return operator.plain_topic is not None
-        return self.is_fused(name) and len(self._nodes[name].parents) == 1
+        return (self.is_fused(name) or type(operator) in _LEAVES) and len(self._nodes[name].parents) == 1
 
     def entry(self, name: str) -> Forward:
         """What handles a record for a node, and for all below that are fused with it."""
@@ -128,7 +128,8 @@ class _Lines:
     def inline(self, name: str, key: str, value: str, depth: int) -> None:
         """Write what a node and its children do."""
         operator = self._fuser.operators[name]
-        _WRITERS[type(operator)](self, name, operator, key, value, depth)
+        write = _WRITERS.get(type(operator)) or _LEAVES[type(operator)]
+        write(self, name, operator, key, value, depth)
 
     def block(self, head: str, name: str, key: str, value: str, depth: int, child: str | None = None) -> None:
         """Write a compound statement whose body is what the children of a node do, or one of them."""
@@ -161,6 +162,8 @@ def _compiled(source: str, name: str) -> CodeType:
 
 
 # --- one function for each kind of operator
+
+_Writer = Callable[[_Lines, str, Any, str, str, int], None]
 
 
 def _pass_through(lines: _Lines, name: str, operator: Any, key: str, value: str, depth: int) -> None:
@@ -269,6 +272,14 @@ def _branch(lines: _Lines, name: str, operator: stateless.Branch, key: str, valu
         lines.child(operator.default, key, value, depth)
 
 
+def _aggregate(lines: _Lines, name: str, operator: StreamAggregate, key: str, value: str, depth: int) -> None:
+    holder = lines.bind("o", operator)
+    lines.add(depth, f"if {key} is None or {value} is None:", name)
+    lines.add(depth + 1, f"{holder}.drop({NULL!r})", name)
+    lines.add(depth, "else:", name)
+    lines.add(depth + 1, f"{holder}.fold({key}, {value}, timestamp, headers)", name)
+
+
 def _sink(lines: _Lines, name: str, operator: SinkOperator, key: str, value: str, depth: int) -> None:
     topic = str(operator.plain_topic)
     plain = operator.plain(topic)
@@ -288,7 +299,7 @@ def _sink(lines: _Lines, name: str, operator: SinkOperator, key: str, value: str
     lines.add(depth + 1, f"{lines.bind('unwritable', plain.unwritable)}({record}, error)", name)
 
 
-_WRITERS: Final[dict[type, Callable[[_Lines, str, Any, str, str, int], None]]] = {
+_WRITERS: Final[dict[type, _Writer]] = {
     stateless.PassThrough: _pass_through,
     stateless.Filter: _filter,
     stateless.FilterNot: _filter_not,
@@ -305,5 +316,6 @@ _WRITERS: Final[dict[type, Callable[[_Lines, str, Any, str, str, int], None]]] =
     stateless.Foreach: _peek,
     stateless.Branch: _branch,
     TableToStream: _table_to_stream,
-    SinkOperator: _sink,
 }
+#: Those that end a function: what they forward to has functions of its own.
+_LEAVES: Final[dict[type, _Writer]] = {StreamAggregate: _aggregate, SinkOperator: _sink}

@@ -7,6 +7,7 @@ from typing import Any
 
 from millstream.processors.windows.base import Aggregator, Initializer, WindowedAggregate
 from millstream.records import MAX_TIMESTAMP, Headers, Window, Windowed
+from millstream.state.store import WindowFold
 from millstream.windows import TimeWindows, UnlimitedWindows
 
 # `Windowed(key, Window(start, end))` without the two Python calls of named tuples; it is made for every update.
@@ -59,6 +60,8 @@ class TimeWindowAggregate(WindowedAggregate):
         self._store = store
         self._read: Callable[..., tuple[Any, int] | None] = store.read
         self._write: Callable[..., Any] = store.write
+        # A cache has its own way to bring a value into the aggregate of a window.
+        self._fold: WindowFold = store.folding(self._initializer, self._aggregator) if store.cached else self._update
 
     def _process_tumbling(self, key: Any, value: Any, timestamp: int, headers: Headers | None) -> None:
         if key is None:
@@ -70,23 +73,7 @@ class TimeWindowAggregate(WindowedAggregate):
         start = timestamp - timestamp % self._size
         end = start + self._size
         if end > close_time:
-            entry = self._read(key, start)
-            if entry is None:
-                aggregate = self._initializer()
-                time = timestamp
-            else:
-                aggregate, time = entry
-                if timestamp > time:
-                    time = timestamp
-            result = self._aggregator(key, value, aggregate)
-            self._write(key, start, result, timestamp if result is None else time, headers)
-            if self._forward_updates:
-                self.forward(
-                    _new(Windowed, (key, _new(Window, (start, end)))),
-                    (result, aggregate if self._send_old else None, True),
-                    time,
-                    headers,
-                )
+            self._fold(key, start, value, timestamp, headers)
         else:
             self._drop_expired(start, end)
         if self._emit_on_close:
@@ -106,7 +93,7 @@ class TimeWindowAggregate(WindowedAggregate):
         for start in range(first, timestamp + 1, advance):
             end = start + size
             if end > close_time:
-                self._update(key, value, timestamp, headers, start, end)
+                self._fold(key, start, value, timestamp, headers)
             else:
                 self._drop_expired(start, end)
         if self._emit_on_close:
@@ -116,9 +103,9 @@ class TimeWindowAggregate(WindowedAggregate):
         if key is None:
             self.drop("the key is null")
         elif timestamp >= self._start:
-            self._update(key, value, timestamp, headers, self._start, MAX_TIMESTAMP)
+            self._fold(key, self._start, value, timestamp, headers)
 
-    def _update(self, key: Any, value: Any, timestamp: int, headers: Headers | None, start: int, end: int) -> None:
+    def _update(self, key: Any, start: int, value: Any, timestamp: int, headers: Headers | None) -> None:
         entry = self._read(key, start)
         if entry is None:
             aggregate = self._initializer()
@@ -130,6 +117,7 @@ class TimeWindowAggregate(WindowedAggregate):
         result = self._aggregator(key, value, aggregate)
         self._write(key, start, result, timestamp if result is None else time, headers)
         if self._forward_updates:
+            end = min(start + self._size, MAX_TIMESTAMP)
             self.forward(
                 _new(Windowed, (key, _new(Window, (start, end)))),
                 (result, aggregate if self._send_old else None, True),
