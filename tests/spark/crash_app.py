@@ -2,8 +2,8 @@
 
 python crash_app.py BOOTSTRAP DIRECTORY MASTER rocksdb|memory [MAX-BATCH-RECORDS]
 
-It counts clicks by user and by user and minute, and joins clicks with buys by their id, which is not their key. All
-with caching off, so that every single count is a record.
+It counts visits by user, by tasks that do nothing else, and clicks by user and by user and minute, and joins clicks
+with buys by their id, which is not their key. All with caching off, so that every single count is a record.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ from millstream import (
 )
 
 APPLICATION = "crashing"
-CLICKS, BUYS = "clicks", "buys"
-COUNTS, MINUTES, PAIRS = "counts", "minutes", "pairs"
+VISITS, CLICKS, BUYS = "visits", "clicks", "buys"
+VISIT_COUNTS, COUNTS, MINUTES, PAIRS = "visit-counts", "counts", "minutes", "pairs"
 ALWAYS = timedelta(days=1)
 
 
@@ -38,10 +38,13 @@ def topology() -> Topology:
     """Counts, windowed counts, and a join across a re-key."""
     builder = StreamsBuilder()
     texts = Consumed(Serdes.string, Serdes.string)
+    visits = builder.stream(VISITS, texts)
     clicks = builder.stream(CLICKS, texts)
     buys = builder.stream(BUYS, texts)
     by_user = clicks.group_by_key(Grouped(Serdes.string, Serdes.string))
     numbers = Produced(Serdes.string, Serdes.long)
+    visits_by_user = visits.group_by_key(Grouped(Serdes.string, Serdes.string))
+    visits_by_user.count(materialized=Materialized("visits")).to_stream().to(VISIT_COUNTS, numbers)
     by_user.count(materialized=Materialized("by-user")).to_stream().to(COUNTS, numbers)
     minutes = by_user.windowed_by(TimeWindows.of_size(timedelta(minutes=1), grace=ALWAYS))
     (

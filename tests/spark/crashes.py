@@ -255,7 +255,8 @@ class Feed:
         timestamp = _START_MS + number * 20
         self.clicks[user] += 1
         self.minutes[f"{user}@{timestamp // 60_000 * 60_000}"] += 1
-        self._producer.produce(crash_app.CLICKS, str(number), user, timestamp=timestamp)
+        for topic in (crash_app.VISITS, crash_app.CLICKS):
+            self._producer.produce(topic, str(number), user, timestamp=timestamp)
         buyer = f"user-{self._chance.randrange(self._users)}"
         self._producer.produce(crash_app.BUYS, str(number), buyer, timestamp=timestamp + self._chance.randrange(1000))
 
@@ -263,7 +264,7 @@ class Feed:
 class Results:
     """What a reader of committed records sees, from the beginning on."""
 
-    TOPICS = (crash_app.COUNTS, crash_app.MINUTES, crash_app.PAIRS)
+    TOPICS = (crash_app.VISIT_COUNTS, crash_app.COUNTS, crash_app.MINUTES, crash_app.PAIRS)
 
     def __init__(self, bootstrap: str) -> None:
         self.values: dict[str, dict[str, list[Any]]] = {topic: {} for topic in self.TOPICS}
@@ -309,7 +310,11 @@ class Results:
 
     def check(self, feed: Feed) -> None:
         """Every count from 1 to n once and in order, for every user and every minute; every pair once."""
-        for topic, expected in ((crash_app.COUNTS, feed.clicks), (crash_app.MINUTES, feed.minutes)):
+        for topic, expected in (
+            (crash_app.VISIT_COUNTS, feed.clicks),
+            (crash_app.COUNTS, feed.clicks),
+            (crash_app.MINUTES, feed.minutes),
+        ):
             found = self.values[topic]
             wrong = {key: _gaps(found.get(key, []), count) for key, count in expected.items()}
             wrong = {key: gaps for key, gaps in wrong.items() if gaps}
@@ -367,7 +372,7 @@ def running(
     with DevBroker(directory / "broker") as broker:
         bootstrap = broker.bootstrap_servers
         admin = Admin(StreamsConfig(application_id="crash-tests", bootstrap_servers=bootstrap))
-        topics = (crash_app.CLICKS, crash_app.BUYS, *Results.TOPICS)
+        topics = (crash_app.VISITS, crash_app.CLICKS, crash_app.BUYS, *Results.TOPICS)
         admin.create_topics([NewTopic(topic, PARTITIONS) for topic in topics])
         app = App(bootstrap, directory, master, stores)
         results = Results(bootstrap)

@@ -7,7 +7,8 @@ import socket
 from hypothesis import given
 from hypothesis import strategies as st
 
-from millstream.spark.frames import Bundle, Parcel, merged, pack, receive, send, unpack
+from millstream.spark.frames import Bundle, Parcel, pack, receive, send, unpack
+from millstream.spark.merging import merged
 from millstream.spark.waves import lane_keys
 
 

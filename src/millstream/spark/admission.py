@@ -73,6 +73,9 @@ class Admission:
         self._horizon = Horizon(
             [[place for place in self._partitions if place[0] in topics] for topics in meeting], admin
         )
+        meet = {topic for topics in meeting for topic in topics}
+        #: Partitions of which lanes may take more than they were asked for.
+        self._promised = {place for place in self._partitions if place[0] not in meet and program.is_pure and not idle}
         self._idling = Idling(_inputs_of_tasks(program, self._partitions), idle, admin) if idle else None
         self._interval_seconds = (program.config.commit_interval or timedelta(0)).total_seconds()
         #: When the last batch was begun.
@@ -141,7 +144,7 @@ class Admission:
             if self._stop_at is not None:
                 there = {place: min(end, self._stop_at[place]) for place, end in there.items()}
             self._report(sum(max(0, there[place] - starts[place]) for place in self._partitions), now)
-            ends = self._ends(starts, there, now)
+            ends = self._ends(starts, there, _places(start.get("sure", {})), now)
             global_ends = self._global_ends()
         except KafkaError as error:
             self._bear(error)
@@ -150,20 +153,34 @@ class Admission:
         if ends is None:
             time.sleep(_SLEEP_SECONDS)
             return start
-        topics: dict[str, dict[str, int]] = {}
-        for (topic, partition), end in ends.items():
-            topics.setdefault(topic, {})[str(partition)] = end
         self._begun = now
+        sure = self._sure(starts, ends, there)
         return {
             "batch": start["batch"] + 1,
             "now": int(now * 1000),
-            "topics": topics,
+            "topics": _topics(ends),
             "globals": global_ends,
             **({"from": new} if new else {}),
+            **({"sure": _topics(sure)} if sure else {}),
         }
 
-    def _ends(self, starts: Ends, there: Ends, now: float) -> Ends | None:
-        """Where the next batch ends in each partition; None if it is not time for one."""
+    def _sure(self, starts: Ends, ends: Ends, there: Ends) -> Ends:
+        """What the batch after this one takes at least, of what is there: its limit never falls below half of this."""
+        return {
+            place: min(there[place], end + (end - starts[place]) // 2)
+            for place, end in ends.items()
+            if place in self._promised and there[place] > end
+        }
+
+    def _ends(self, starts: Ends, there: Ends, promised: Ends, now: float) -> Ends | None:
+        """Where the next batch ends in each partition; None if it is not time for one.
+
+        Args:
+            starts: where it starts.
+            there: what is there.
+            promised: where it was said not to end before.
+            now: seconds since 1970.
+        """
         if self._idling is not None and self._stop_at is None:
             there = self._idling.ends(starts, there, now)
         waiting = {place: max(0, there[place] - starts[place]) for place in self._partitions}
@@ -174,6 +191,9 @@ class Admission:
         if (total == 0 or soon) and not self._punctuation_due(int(now * 1000)):
             return None
         ends = self._horizon.ends(starts, waiting, min(1.0, most / total) if total else 1.0)
+        for place, end in promised.items():
+            if place in ends:
+                ends[place] = max(ends[place], min(end, there[place]))
         self._taken = sum(end - starts[place] for place, end in ends.items())
         return ends
 
@@ -266,6 +286,14 @@ class Admission:
         for (topic, partition), offset in self._admin.end_offsets(self._global_partitions).items():
             ends.setdefault(topic, {})[str(partition)] = offset
         return ends
+
+
+def _topics(offsets: Ends) -> dict[str, dict[str, int]]:
+    """Offsets as they are in Spark's log."""
+    topics: dict[str, dict[str, int]] = {}
+    for (topic, partition), offset in offsets.items():
+        topics.setdefault(topic, {})[str(partition)] = offset
+    return topics
 
 
 def _places(topics: Mapping[str, Mapping[str, int]]) -> Ends:

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import socket
 import struct
-from itertools import accumulate
 from typing import Any
 
 import msgspec
-
-from millstream.task.records import RawRecord
 
 _LENGTH = struct.Struct(">Q")
 _encode = msgspec.msgpack.Encoder().encode
@@ -47,32 +44,6 @@ def pack(parcel: Parcel) -> bytes:
 def unpack(data: bytes) -> Parcel:
     """A parcel from bytes."""
     return _parcel_decoder.decode(data)
-
-
-def merged(parcels: list[Parcel]) -> dict[tuple[str, int], list[RawRecord]]:
-    """The records of all parcels by topic and partition, in the same order however tasks were spread over lanes."""
-    bundles: dict[tuple[str, int], list[Bundle]] = {}
-    for parcel in parcels:
-        for bundle in parcel.bundles:
-            bundles.setdefault((bundle.topic, bundle.partition), []).append(bundle)
-    # Sorted: in which order parcels arrive is chance, and tasks take partitions with equal times in this order.
-    return {place: _by_time(bundles[place]) for place in sorted(bundles)}
-
-
-def _by_time(bundles: list[Bundle]) -> list[RawRecord]:
-    """One sequence of several: by time, so that no origin's records look late only because they came second.
-
-    Each origin's records stay in their order; for that, a record counts as late as the latest before it.
-    """
-    if len(bundles) == 1:
-        return bundles[0].records
-    bundles.sort(key=lambda bundle: bundle.origin)
-    records: list[RawRecord] = []
-    times: list[int] = []
-    for bundle in bundles:
-        records += bundle.records
-        times += accumulate((record[2] for record in bundle.records), max)
-    return [records[index] for index in sorted(range(len(records)), key=times.__getitem__)]
 
 
 def send(connection: socket.socket, message: Any) -> None:

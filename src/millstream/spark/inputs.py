@@ -91,6 +91,17 @@ class Inputs:
             count = sum(end - self._position[partition] for partition, end in missing.items())
             self._fetch(min(count, _CHUNK), _WAIT_SECONDS)
 
+    def position(self, partition: Partition) -> int:
+        """The first offset of a partition that was not given out yet."""
+        return self._position[partition]
+
+    def take(self, partition: Partition, start: int, end: int, most: int) -> list[RawRecord]:
+        """Records from an offset to before another that are already here, so many at most."""
+        waiting = self._waiting.get(partition)
+        if not waiting or waiting[0][4] >= end or self._position[partition] != start:
+            return []
+        return self._taken(partition, min(end, waiting[most][4]) if len(waiting) > most else end)
+
     def read_ahead(self, most: int) -> bool:
         """Fetch some records of the ranges to come; False if there are none, or so many already wait."""
         return sum(map(len, self._waiting.values())) < most and self._fetch(_CHUNK_AHEAD, 0) > 0

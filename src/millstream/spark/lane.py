@@ -10,9 +10,11 @@ from pathlib import Path
 
 from millstream.kafka.partitioner import partition_for
 from millstream.processors.user_context import HostContext
-from millstream.spark.frames import Parcel, merged
+from millstream.spark.early import Done, Early
+from millstream.spark.frames import Parcel
 from millstream.spark.global_tables import GlobalTables
 from millstream.spark.inputs import Inputs, Partition
+from millstream.spark.merging import merged
 from millstream.spark.outputs import Outputs, ProducerStuck
 from millstream.spark.plan import Slot
 from millstream.spark.program import Program
@@ -50,6 +52,7 @@ class Lane:
         #: How long the last wave took.
         self._last_seconds = float("inf")
         self._done: dict[tuple[int, int], list[tuple[int, Parcel]]] = {}
+        self._early = Early(self._slots)
 
     def run(
         self,
@@ -59,12 +62,26 @@ class Lane:
         ranges: Mapping[Partition, tuple[int, int]],
         global_ends: Mapping[Partition, int],
         parcels: list[Parcel],
+        sure: Mapping[Partition, int],
     ) -> list[tuple[int, Parcel]]:
-        """Run one wave of a batch: what goes to which lane."""
+        """Run one wave of a batch: what goes to which lane.
+
+        Args:
+            version: the batch and the wave.
+            now: the batch's time.
+            attempt: how often it was tried before.
+            ranges: the offsets to read.
+            global_ends: how far global tables are to be.
+            parcels: what came from other tasks.
+            sure: up to where the next batch goes at least.
+        """
         finished = self._done.get(version)
         if finished is not None:  # whoever asked before did not live to hear it
             return finished
         laps = _Laps()
+        early: dict[Partition, Done] = {}
+        if version.wave == 0:
+            early, laps.seconds["process_s"] = self._early.claim(version, attempt, ranges)
         slots = [slot for slot in self._slots if version.wave in self._plan.parts[slot.sub_topology].topics.values()]
         fresh = any(not self._slots[slot].is_current(version) for slot in slots)
         if self._outputs is None or fresh or attempt > 0:
@@ -82,7 +99,7 @@ class Lane:
         sending = Sending(self._program, self._index, version)
         writing = Writing(self._outputs, committed, at_once=attempt == 0 and self._last_seconds < _SOON_SECONDS)
         try:
-            read = self._process(version, slots, ranges, parcels, sending, writing, laps)
+            read = self._process(version, slots, ranges, early, parcels, sending, writing, laps)
             for slot in slots:
                 self._slots[slot].save(version)
             laps.end("save_s")
@@ -113,6 +130,9 @@ class Lane:
         }
         result = sending.parcels(now, statistics)
         self._done = {version: result}
+        if sure:
+            spans = {partition: (ranges[partition][1], end) for partition, end in sure.items()}
+            self._early.allow(version, self._alone(ranges), spans)
         return result
 
     def _process(
@@ -120,6 +140,7 @@ class Lane:
         version: Version,
         slots: list[Slot],
         ranges: Mapping[Partition, tuple[int, int]],
+        early: Mapping[Partition, Done],
         parcels: list[Parcel],
         sending: Sending,
         writing: Writing,
@@ -127,10 +148,14 @@ class Lane:
     ) -> int:
         """Have all tasks take what is for them; answers how many records were read."""
         alone = self._alone(ranges)
+        for done in early.values():
+            writing.add(done.slot, sending.split(done.slot, done.outputs))
+        laps.end("write_s")
         # In a fixed order, as tasks take partitions with equal times in it.
         whole = merged(parcels) | {partition: [] for partition in ranges if partition not in alone}
-        count = 0
-        for partition, records in self._read(ranges):
+        count = sum(done.count for done in early.values())
+        left = {partition: (done.end, ranges[partition][1]) for partition, done in early.items()}
+        for partition, records in self._read({**ranges, **left}):
             count += len(records)
             laps.end("read_s")
             taker = alone.get(partition)
@@ -158,10 +183,12 @@ class Lane:
         topics = {topic for part in self._plan.parts.values() for topic in part.topics}
         self._inputs.meet(topics - set(self._plan.internal))
 
-    def read_ahead(self) -> bool:
-        """Use the time until the next request: read some of what it will ask for. False if there is nothing to do."""
+    def work_ahead(self) -> bool:
+        """Use the time until the next request: begin with what it will ask for. False if there is nothing to do."""
         if self._inputs is None or not self._record_bytes:
             return False
+        if self._early.work(self._inputs):
+            return True
         room = self._program.config.max_batch_bytes / self._program.lanes / self._record_bytes
         return self._inputs.read_ahead(min(_MOST_AHEAD, int(room)))
 

@@ -22,6 +22,7 @@ from typing import Any
 from millstream.errors import MillstreamError
 from millstream.spark.failures import described
 from millstream.spark.frames import pack, receive, send, unpack
+from millstream.spark.handover import Handover
 from millstream.spark.lane import Lane
 from millstream.spark.outputs import ProducerStuck
 from millstream.spark.processes import alive
@@ -47,12 +48,14 @@ def serve(path: str, index: int, driver: int | None) -> None:
     os.replace(temporary, path)  # from here on others find it, and find it listening
     place = _Place(path, driver)
     threading.Thread(target=place.watch, name="watch", daemon=True).start()
+    # Where lanes are on several machines, files of one cannot be read by the others.
+    handover = Handover(None if driver is None else Path(path).parent, index)
     lane: Lane | None = None
     asked = time.monotonic()
     garbage = _Garbage()
     try:
         while time.monotonic() - asked < _IDLE_SECONDS and place.is_wanted:
-            busy = lane is not None and lane.read_ahead()
+            busy = lane is not None and lane.work_ahead()
             listener.settimeout(0 if busy else _LOOK_SECONDS)
             try:
                 connection, _ = listener.accept()
@@ -63,7 +66,7 @@ def serve(path: str, index: int, driver: int | None) -> None:
                 continue
             with connection, contextlib.suppress(BrokenPipeError, ConnectionResetError):
                 connection.settimeout(None)
-                lane = _converse(connection, lane, index)
+                lane = _converse(connection, lane, index, handover)
             asked = time.monotonic()
             garbage.collect()
     finally:
@@ -140,7 +143,7 @@ class _Place:
         return found.st_ino, found.st_ctime_ns  # numbers of inodes are used again
 
 
-def _converse(connection: socket.socket, lane: Lane | None, index: int) -> Lane | None:
+def _converse(connection: socket.socket, lane: Lane | None, index: int, handover: Handover) -> Lane | None:
     """Answer until the other side is through."""
     while (request := receive(connection)) is not None:
         if "program" in request:
@@ -153,7 +156,7 @@ def _converse(connection: socket.socket, lane: Lane | None, index: int) -> Lane 
             send(connection, {"need_program": True})
         else:
             try:
-                send(connection, {"rows": _run(lane, request)})
+                send(connection, {"rows": _run(lane, request, handover)})
             except ProducerStuck:
                 log.warning("the producer hangs; the lane starts anew")
                 os._exit(1)  # who asked starts another one
@@ -165,16 +168,20 @@ def _converse(connection: socket.socket, lane: Lane | None, index: int) -> Lane 
     return lane
 
 
-def _run(lane: Lane, request: dict[str, Any]) -> list[tuple[int, int, bytes]]:
+def _run(lane: Lane, request: dict[str, Any], handover: Handover) -> list[tuple[int, int, bytes]]:
+    batch, wave = request["batch"], request["wave"]
+    if wave == 0:
+        handover.forget_before(batch)
     rows = lane.run(
-        Version(request["batch"], request["wave"]),
+        Version(batch, wave),
         request["now"],
         request["attempt"],
         {(topic, partition): (start, end) for topic, partition, start, end in request["ranges"]},
         {(topic, partition): end for topic, partition, end in request["globals"]},
-        [unpack(parcel) for parcel in request["parcels"]],
+        [unpack(handover.take(parcel)) for parcel in request["parcels"]],
+        {(topic, partition): end for topic, partition, end in request["sure"]},
     )
-    return [(to, parcel.wave, pack(parcel)) for to, parcel in rows]
+    return [(to, parcel.wave, handover.give(batch, wave, to, parcel.wave, pack(parcel))) for to, parcel in rows]
 
 
 if __name__ == "__main__":

@@ -65,6 +65,11 @@ class Program:
             for node in self.topology.nodes.values()
         )
 
+    @property
+    def is_pure(self) -> bool:
+        """Whether results depend on records alone: not on a batch's time, nor on global tables, which move with it."""
+        return not self.has_user_code and not self.topology.global_stores
+
     def source_topics(self, known: Mapping[str, int]) -> dict[str, int]:
         """The topics that tasks read, by name or by pattern, among those known, with their partition counts."""
         names = {topic for part in self.plan.parts.values() for topic in part.topics} - set(self.plan.internal)

@@ -44,6 +44,8 @@ class TaskSlot:
         self.processed = 0
         self._processed_before = 0
         self._had_records = False
+        #: Whether some records of the next wave are already processed.
+        self._early = False
         self._state_bytes = 0
         self._restored = 0
         #: Where its persistent stores keep their files.
@@ -57,8 +59,17 @@ class TaskSlot:
         """Be as far as a wave wants it."""
         task = self._current_task(version, now, global_state)
         task.context.batch_time = now  # type: ignore[attr-defined]
-        self._processed_before = task.metrics.processed_records
-        self._had_records = False
+        if not self._early:
+            self._processed_before = task.metrics.processed_records
+            self._had_records = False
+        self._early = False
+
+    def process_early(self, records: Mapping[Partition, list[RawRecord]]) -> list[OutputRecord]:
+        """Process records of the next wave, before it has begun."""
+        if not self._early:
+            self._processed_before = self._running.metrics.processed_records
+            self._early = True
+        return self.process(records)
 
     def process(self, records: Mapping[Partition, list[RawRecord]]) -> list[OutputRecord]:
         """Process some records of the wave, or all of them; answers the outputs."""
@@ -116,6 +127,7 @@ class TaskSlot:
         if self._task is not None:
             self._task.close(flush=False)
             self._task = None
+            self._early = False
             if self._directory is not None:
                 shutil.rmtree(self._directory, ignore_errors=True)
 

@@ -76,7 +76,8 @@ class TopicsReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     """Reads the application's topics.
 
     Offsets are `{"batch": number, "now": milliseconds, "topics": {topic: {partition: offset}}, "globals": the same}`,
-    and `"from"`, the same, has the start of partitions that the batch before did not know.
+    `"from"`, the same, has the start of partitions that the batch before did not know, and `"sure"` where the next
+    batch will not end before.
     """
 
     def __init__(self, run: Run, program: Path, control: Path) -> None:
@@ -126,6 +127,7 @@ class TopicsReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             return []
         program, _ = self._parts()
         ranges: list[list[list[Any]]] = [[] for _ in range(program.lanes)]
+        sure: list[list[list[Any]]] = [[] for _ in range(program.lanes)]
         globals_ = [
             [topic, int(partition), offset]
             for topic, offsets in end.get("globals", {}).items()
@@ -136,6 +138,8 @@ class TopicsReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             for partition, offset in offsets.items():
                 lane = program.plan.reading_lane(topic, int(partition), program.lanes)
                 ranges[lane].append([topic, int(partition), before[partition], offset])
+                if partition in (promised := end.get("sure", {}).get(topic, {})):
+                    sure[lane].append([topic, int(partition), promised[partition]])
         return [
             LaneInput(
                 lane,
@@ -146,6 +150,7 @@ class TopicsReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                     "ranges": ranges[lane],
                     "globals": globals_,
                     "parcels": [],
+                    "sure": sure[lane],
                 },
             )
             for lane in range(program.lanes)

@@ -52,6 +52,7 @@ def wave_function(
                 "ranges": [],
                 "globals": [],
                 "parcels": mine,
+                "sure": [],
             }
             results = lane_client.call(run_id, lane, driver, program, request)
             rows += [(keys[to], to_wave, parcel) for to, to_wave, parcel in results]
