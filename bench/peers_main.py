@@ -42,6 +42,7 @@ from peers.run import EXACTLY_ONCE, GUARANTEES, WORKLOADS, run_kafka_streams, ru
 from peers_report import Row, latency_row, report, start_row, throughput_row  # noqa: E402
 
 OUT = BENCH / "out"
+LANES = 2
 
 
 def run_millstream(
@@ -104,11 +105,17 @@ def compare(bootstrap: str, workloads: list[str], order_count: int, line_count: 
                     delete_topics(bootstrap, prefix=output)
                 print(json.dumps({name: found[-1] for name, found in runs.items()}), flush=True)
             speed = [statistics.median(run["records_per_s"] for run in runs[name]) for name in runs]
-            rows.append(throughput_row(workload, guarantee, *map(round, speed)))
+            rows.append(throughput_row(workload, guarantee, *map(round, speed), stages=_stages(runs["millstream"][-1])))
             if workload == "sum":
-                first = [min(run["first_result_seconds"] for run in runs[name]) for name in runs]
+                first = [min(run["first_result_seconds_from_launch"] for run in runs[name]) for name in runs]
                 rows.append(start_row(workload, guarantee, *first))
     return rows
+
+
+def _stages(run: dict[str, Any]) -> dict[str, float]:
+    """What both lanes did with their time, in seconds."""
+    stages = {name.removesuffix("-seconds-total"): seconds for name, seconds in run["stages"].items()}
+    return {**stages, "between batches": max(0.0, round(LANES * run["seconds"] - sum(stages.values()), 2))}
 
 
 def _run(

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import json
+import sys
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
+from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from pyspark import TaskContext
@@ -56,6 +58,12 @@ class LaneInput(InputPartition):
         self.request = request
 
 
+def _without_the_jvm(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+    """Say nothing when Spark closes the connection, which is how a query ends for its reader."""
+    if not issubclass(kind, (EOFError, ConnectionError)):
+        sys.__excepthook__(kind, error, trace)
+
+
 class MillstreamSource(DataSource):
     """`spark.readStream.format("millstream")`; its one option is where the program lies."""
 
@@ -96,6 +104,7 @@ class TopicsReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             from millstream.spark.admission import Admission
             from millstream.spark.shipping import unpacked
 
+            sys.excepthook = _without_the_jvm
             program = unpacked(self._bytes)
             self._lazy = (program, Admission(program, Admin(program.config, timeout=_ANSWER_TIME), self._control))
         return self._lazy
