@@ -228,7 +228,7 @@ def test_more_dirty_entries_than_fit_are_flushed(harness: Any) -> None:
     for number in range(100):
         store.write(f"n{number}", 1, 1)
         store.read(f"k{number % 5}")
-    assert len(store._cache._entries) <= 2 * 2048 // 256
+    assert len(store._cache._slots) <= 2 * 2048 // 256
 
 
 def test_an_lru_map_logs_what_made_room(harness: Any) -> None:

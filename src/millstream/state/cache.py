@@ -10,9 +10,12 @@ the writes since the last commit, so a batch that is run again, in a process wit
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
+from millstream.records import Headers
 from millstream.state.store import StoreContext
 
 #: Bytes an entry is taken to need until the first flush tells better.
@@ -42,6 +45,65 @@ class Budget:
     def committed(self) -> None:
         """Start anew, so that the next batch does not depend on the last."""
         self.dirty = self._initial
+
+
+#: Topic, partition and headers of a record.
+Origin = tuple[str | None, int, Headers | None]
+
+
+class Entries:
+    """The entries of a cache: a column for each thing that is known of them, an entry being a number, its *slot*.
+
+    Nearly every record of an aggregation writes to an entry that is in no processor cache. Objects kept by an entry
+    would be released there and others retained, all over the heap; a column of machine integers is written in place.
+    """
+
+    __slots__ = ("_free", "keys", "numbers", "offsets", "origins", "times", "values", "written")
+
+    def __init__(self) -> None:
+        self.keys: list[Any] = []
+        #: None: the entry is a deletion.
+        self.values: list[Any] = []
+        #: The timestamp of the value, or of the deletion.
+        self.times = array("q")
+        #: The number of the last write: the order in which entries are flushed, and forgotten.
+        self.numbers = array("q")
+        #: Where the last write came from, while the entry is dirty; None when it is clean. Records in a row share one.
+        self.origins: list[Origin | None] = []
+        self.offsets = array("q")
+        #: The dirty slots, in order of first write.
+        self.written: list[int] = []
+        self._free: list[int] = []
+
+    def add(self, key: Any) -> int:
+        """A new clean entry, without a value."""
+        if self._free:
+            slot = self._free.pop()
+            self.keys[slot] = key
+            return slot
+        self.keys.append(key)
+        self.values.append(None)
+        self.origins.append(None)
+        for column in (self.times, self.numbers, self.offsets):
+            column.append(0)
+        return len(self.keys) - 1
+
+    def remove(self, slot: int) -> None:
+        """Forget a clean entry."""
+        self.keys[slot] = self.values[slot] = None
+        self._free.append(slot)
+
+    def take_written(self) -> list[int]:
+        """The dirty slots in the order of their last writes; what is written from now on is dirty anew."""
+        batch = sorted(self.written, key=self.numbers.__getitem__)
+        self.written.clear()
+        return batch
+
+    def clear(self) -> None:
+        """Forget all entries."""
+        for column in (self.keys, self.values, self.times, self.numbers, self.origins, self.offsets, self.written):
+            del column[:]
+        self._free.clear()
 
 
 @contextmanager
