@@ -34,6 +34,7 @@ def test_many_at_once_and_one_by_one_agree() -> None:
     assert partition_many(keys, 7) == expected
     assert [partition_for(key, 7) for key in keys] == expected
     assert partition_many([], 7) == []
+    assert partition_many([None, keys[0], None], 7) == [0, expected[0], 0]
 
 
 def test_the_memo_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:

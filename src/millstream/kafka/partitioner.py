@@ -14,7 +14,7 @@ _MEMO_KEYS = 100_000
 _MEMO_KEY_BYTES = 256  # longer keys are not remembered, so that the memo's size is bounded
 _VECTOR_KEYS = 32  # from this many new keys of one length on, numpy is faster
 
-_memo: dict[bytes, int] = {}
+_memo: dict[bytes | None, int] = {}
 
 
 def murmur2(data: bytes) -> int:
@@ -50,8 +50,8 @@ def partition_for(key: bytes, partitions: int) -> int:
     return found % partitions
 
 
-def partition_many(keys: Sequence[bytes], partitions: int) -> list[int]:
-    """The partitions of many keys, in their order.
+def partition_many(keys: Sequence[bytes | None], partitions: int) -> list[int]:
+    """The partitions of many keys, in their order; 0 for those that are None.
 
     >>> partition_many([b"alice", b"bob"], 4)
     [1, 2]
@@ -61,10 +61,12 @@ def partition_many(keys: Sequence[bytes], partitions: int) -> list[int]:
         return [memo[key] % partitions for key in keys]
     except KeyError:
         pass
-    new = _hashed({key for key in keys if key not in memo})
-    result = [(new[key] if key in new else memo[key]) % partitions for key in keys]
+    new = _hashed({key for key in keys if key is not None and key not in memo})
+    known: dict[bytes | None, int] = {None: 0}
+    known.update((key, memo[key]) for key in keys if key in memo)
+    known.update(new.items())
     _remember(new)
-    return result
+    return [known[key] % partitions for key in keys]
 
 
 def _remember(new: dict[bytes, int]) -> None:

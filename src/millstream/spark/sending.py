@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from itertools import groupby
+from operator import itemgetter
 from typing import Any
 
-from millstream.kafka.partitioner import partition_for
+from millstream.kafka.partitioner import partition_many
 from millstream.spark.frames import Bundle, Parcel
 from millstream.spark.inputs import Partition
 from millstream.spark.plan import Slot
@@ -15,6 +17,7 @@ from millstream.task.records import OutputRecord, RawRecord
 
 #: Comes before all tasks in the order of origins.
 _READ_HERE = -1
+_TOPIC = itemgetter(0)
 
 
 class Sending:
@@ -37,20 +40,23 @@ class Sending:
             return results
         origin = self._version.wave * len(self._places) + self._places[slot]
         outputs: list[OutputRecord] = []
-        bundles, counts = self._bundles, self._counts
-        for topic, partition, key, value, timestamp, headers in results:
-            count = counts.get(topic)
+        for topic, found in groupby(results, key=_TOPIC):
+            count = self._counts.get(topic)
             if count is None:
-                outputs.append((topic, partition, key, value, timestamp, headers))
-                continue
-            if partition is None:
-                partition = 0 if key is None else partition_for(key, count)
-            place = (topic, partition, origin)
-            found = bundles.get(place)
-            if found is None:
-                found = bundles[place] = []
-            found.append((key, value, timestamp, headers, len(found)))
+                outputs += found
+            else:
+                self._keep(topic, count, origin, list(found))
         return outputs
+
+    def _keep(self, topic: str, count: int, origin: int, records: list[OutputRecord]) -> None:
+        """Put records of one repartition topic into the bundles of their partitions."""
+        bundles = self._bundles
+        into = [bundles.setdefault((topic, partition, origin), []) for partition in range(count)]
+        for at, (_, partition, key, value, timestamp, headers) in zip(
+            partition_many([record[2] for record in records], count), records, strict=True
+        ):
+            bundle = into[at if partition is None else partition]
+            bundle.append((key, value, timestamp, headers, len(bundle)))
 
     def pass_on(self, read: Mapping[Partition, list[RawRecord]]) -> None:
         """Send on what tasks of later waves take."""
@@ -63,6 +69,8 @@ class Sending:
         batch = self._version.batch
         sent: dict[tuple[int, int], list[Bundle]] = {}
         for (topic, partition, origin), records in self._bundles.items():
+            if not records:
+                continue
             for lane, wave in self._receivers(topic, partition):
                 sent.setdefault((lane, wave), []).append(Bundle(topic, partition, origin, records))
         parcels = [(lane, Parcel(wave, batch, now, bundles)) for (lane, wave), bundles in sent.items()]
