@@ -71,8 +71,8 @@ class Entries:
         #: Where the last write came from, while the entry is dirty; None when it is clean. Records in a row share one.
         self.origins: list[Origin | None] = []
         self.offsets = array("q")
-        #: The dirty slots, in order of first write.
-        self.written: list[int] = []
+        #: The dirty slots.
+        self.written: dict[int, None] = {}
         self._free: list[int] = []
 
     def add(self, key: Any) -> int:
@@ -89,8 +89,9 @@ class Entries:
         return len(self.keys) - 1
 
     def remove(self, slot: int) -> None:
-        """Forget a clean entry."""
-        self.keys[slot] = self.values[slot] = None
+        """Forget an entry."""
+        self.keys[slot] = self.values[slot] = self.origins[slot] = None
+        self.written.pop(slot, None)
         self._free.append(slot)
 
     def take_written(self) -> list[int]:
@@ -101,9 +102,9 @@ class Entries:
 
     def clear(self) -> None:
         """Forget all entries."""
-        for column in (self.keys, self.values, self.times, self.numbers, self.origins, self.offsets, self.written):
+        for column in (self.keys, self.values, self.times, self.numbers, self.origins, self.offsets, self._free):
             del column[:]
-        self._free.clear()
+        self.written.clear()
 
 
 @contextmanager

@@ -84,7 +84,7 @@ class KeyValueCache(Generic[K, T]):
             origins[slot] = context.topic, context.partition, headers
             keys[slot] = key
             if clean:
-                written.append(slot)
+                written[slot] = None
                 if len(written) > budget.dirty:
                     overflow()
             return LATEST
@@ -123,16 +123,16 @@ class KeyValueCache(Generic[K, T]):
             offsets[slot] = context.offset
             if headers is not kept or context.topic is not topic or context.partition != partition:
                 origin = topic, partition, kept = context.topic, context.partition, headers
-            if origins[slot] is None:
+            if serialize is not None:
+                keys[slot] = key  # the bytes are the same, the object may differ
+            before = origins[slot]
+            if before is not origin:
                 origins[slot] = origin
-                keys[slot] = key
-                written.append(slot)
-                if len(written) > budget.dirty:
-                    overflow()
-            else:
-                origins[slot] = origin
-                if serialize is not None:  # the same bytes, not the same key
+                if before is None:
                     keys[slot] = key
+                    written[slot] = None
+                    if len(written) > budget.dirty:
+                        overflow()
 
         return fold
 

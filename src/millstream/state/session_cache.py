@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from millstream.records import Headers
-from millstream.state.timed_cache import Entry, TimedCache
+from millstream.state.timed_cache import TimedCache
 
 K = TypeVar("K")
 T = TypeVar("T")
@@ -35,6 +35,15 @@ class SessionCache(TimedCache[K, T]):
     def _bound(self, time: int) -> Any:
         return (time,)
 
-    def _tell(self, listener: Callable[..., None], entry: Entry, new: Any, old: Any) -> None:
-        _, _, key, (end, start), _, headers, *_ = entry
+    def _tell(
+        self,
+        listener: Callable[..., None],
+        key: K,
+        place: Any,
+        new: Any,
+        old: Any,
+        timestamp: int,
+        headers: Headers | None,
+    ) -> None:
+        end, start = place
         listener(key, start, end, new, old, end, headers)

@@ -11,10 +11,10 @@ from bisect import bisect_left, insort
 from collections.abc import Callable, Hashable, Iterator
 from itertools import count
 from operator import itemgetter
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar, cast
 
 from millstream.records import Headers
-from millstream.state.cache import Budget, record_context_kept
+from millstream.state.cache import Budget, Entries, Origin, record_context_kept
 from millstream.state.overlay import overlay
 from millstream.state.retention import ExpiringRows
 from millstream.state.store import StoreContext
@@ -23,16 +23,19 @@ from millstream.state.timetable import Row
 K = TypeVar("K")
 T = TypeVar("T")
 
-#: A mutable list: item or None, number of the write, key, place, timestamp, headers, topic, partition, offset, dirty
-Entry = list[Any]
-ITEM, NUMBER, KEY, PLACE, TIMESTAMP, HEADERS, TOPIC, PARTITION, OFFSET, DIRTY = range(10)
-_number_of = itemgetter(NUMBER)
+#: What the listener is to be told: key, place, new, old, timestamp, offset, origin.
+_Flushed = tuple[Any, Any, Any, Any, int, int, Origin]
 
 
 class TimedCache(ABC, Generic[K, T]):
     """Keeps the objects of a window or session store.
 
     A *place* is where a row of a key is: a window's start, or a session's `(end, start)`. Places of a key sort by time.
+
+    Args:
+        rows: the store below.
+        context: the task.
+        timestamped: items are pairs of value and timestamp.
     """
 
     #: `read(key, place)`: the item there, or None.
@@ -40,14 +43,17 @@ class TimedCache(ABC, Generic[K, T]):
     #: `put(key, place, item, timestamp, headers)`: set an item, or remove it (None).
     put: Callable[[K, Any, T | None, int, Headers | None], None]
 
-    def __init__(self, rows: ExpiringRows[K, T], context: StoreContext) -> None:
+    def __init__(self, rows: ExpiringRows[K, T], context: StoreContext, *, timestamped: bool = False) -> None:
         self._rows = rows
         self._context = context
-        #: Of each key: its entries by place, and the places in order.
-        self._entries: dict[Hashable, tuple[dict[Any, Entry], list[Any]]] = {}
+        self._timestamped = timestamped
+        #: Of each place, the slots of the keys that have an entry there. Of an entry, `keys` has key and place.
+        self._at: dict[Any, dict[Hashable, int]] = {}
+        self._entries = Entries()
+        #: All places in order, and those of each key, once somebody has asked for a range.
+        self._places: list[Any] | None = None
+        self._places_of: dict[Hashable, list[Any]] | None = None
         self._count = 0
-        self._dirty: dict[int, Entry] = {}
-        self._index: TimeIndex | None = None
         self._budget = Budget(context.cache_max_bytes)
         self._listener: Callable[..., None] | None = None
         self._send_old = False
@@ -71,73 +77,89 @@ class TimedCache(ABC, Generic[K, T]):
     def _tell(
         self,
         listener: Callable[..., None],
-        entry: Entry,
+        key: K,
+        place: Any,
         new: Any,
         old: Any,
+        timestamp: int,
+        headers: Headers | None,
     ) -> None:
         """Call the listener for an entry."""
 
     def _bind(self) -> None:
         """Make `read` and `put`: they run for every record, so they are closures and look nothing up in `self`."""
-        entries, dirty, context, budget = self._entries, self._dirty, self._context, self._budget
-        get, following, load, overflow = entries.get, self._following, self.load, self._write_down
+        at, entries, context, budget = self._at.get, self._entries, self._context, self._budget
+        values, times, numbers = entries.values, entries.times, entries.numbers
+        offsets, origins, written = entries.offsets, entries.origins, entries.written
+        following, load, insert, overflow = self._following, self.load, self._insert, self._write_down
+        timestamped = self._timestamped
         # Keys that are no dict keys are told apart by their bytes.
         serialize = None if self._rows.key.hashable else self._rows.key.serialize
 
         def read(key: Any, place: Any) -> Any:
-            of_key = get(key if serialize is None else serialize(key))
-            if of_key is not None:
-                entry = of_key[0].get(place)
-                if entry is not None:
-                    return entry[0]
+            slots = at(place)
+            if slots is not None:
+                slot = slots.get(key if serialize is None else serialize(key))
+                if slot is not None:
+                    value = values[slot]
+                    return (value, times[slot]) if timestamped and value is not None else value
             return load(key, place)
 
         def put(key: Any, place: Any, item: Any, timestamp: int, headers: Headers | None) -> None:
             ident = key if serialize is None else serialize(key)
-            of_key = get(ident)
-            if of_key is None:
-                of_key = entries[ident] = ({}, [])
-            entry = of_key[0].get(place)
-            if entry is None:
-                entry = self._insert(of_key, key, place)
-            entry[ITEM] = item
-            entry[NUMBER] = following()
-            entry[TIMESTAMP] = timestamp
-            entry[HEADERS] = headers
-            entry[TOPIC] = context.topic
-            entry[PARTITION] = context.partition
-            entry[OFFSET] = context.offset
-            if not entry[DIRTY]:
-                entry[DIRTY] = True
-                dirty[id(entry)] = entry
-                if len(dirty) > budget.dirty:
+            slots = at(place)
+            slot = None if slots is None else slots.get(ident)
+            if slot is None:
+                slot = insert(ident, key, place)
+            if timestamped and item is not None:
+                values[slot], times[slot] = item
+            else:
+                values[slot] = item
+                times[slot] = timestamp
+            numbers[slot] = following()
+            offsets[slot] = context.offset
+            clean = origins[slot] is None
+            origins[slot] = context.topic, context.partition, headers
+            if clean:
+                written[slot] = None
+                if len(written) > budget.dirty:
                     overflow()
 
         self.read, self.put = read, put
 
-    def _insert(self, of_key: tuple[dict[Any, Entry], list[Any]], key: K, place: Any) -> Entry:
-        entry: Entry = [None, 0, key, place, 0, None, None, -1, -1, False]
-        of_key[0][place] = entry
-        insort(of_key[1], place)
+    def _insert(self, ident: Hashable, key: K, place: Any) -> int:
+        """Make an entry. Returns its slot."""
+        slots = self._at.get(place)
+        if slots is None:
+            slots = self._at[place] = {}
+            if self._places is not None:
+                insort(self._places, place)
+        slot = slots[ident] = self._entries.add((key, place))
         self._count += 1
-        if self._index is not None:
-            self._index.add(self._row(place)[0], entry)
-        return entry
+        if self._places_of is not None:
+            insort(self._places_of.setdefault(ident, []), place)
+        return slot
 
     def _discard(self, key: K, place: Any) -> None:
         """Forget an entry, if there is one."""
-        ident: Any = key if self._rows.key.hashable else self._rows.key.serialize(key)
-        of_key = self._entries.get(ident)
-        entry = None if of_key is None else of_key[0].pop(place, None)
-        if of_key is None or entry is None:
+        ident = self._ident(key)
+        slots = self._at.get(place)
+        if slots is None or ident not in slots:
             return
-        del of_key[1][bisect_left(of_key[1], place)]
-        if not of_key[1]:
-            del self._entries[ident]
+        self._entries.remove(slots.pop(ident))
         self._count -= 1
-        self._dirty.pop(id(entry), None)
-        if self._index is not None:
-            self._index.remove(self._row(place)[0], entry)
+        if not slots:
+            del self._at[place]
+            if self._places is not None:
+                del self._places[bisect_left(self._places, place)]
+        if self._places_of is not None:
+            places = self._places_of[ident]
+            del places[bisect_left(places, place)]
+            if not places:
+                del self._places_of[ident]
+
+    def _ident(self, key: K) -> Hashable:
+        return cast("Hashable", key) if self._rows.key.hashable else self._rows.key.serialize(key)
 
     def load(self, key: K, place: Any) -> T | None:
         """Read from the rows below."""
@@ -148,28 +170,39 @@ class TimedCache(ABC, Generic[K, T]):
         """(place, item) of a key with a time between the two, in order."""
         rows = self._rows
         below = rows.of_key(key, earliest, latest, reverse)
-        of_key = self._entries.get(key if rows.key.hashable else rows.key.serialize(key))
-        if of_key is None:
+        if self._places_of is None:
+            self._places_of = {}
+            for place in sorted(self._at):
+                for ident in self._at[place]:
+                    self._places_of.setdefault(ident, []).append(place)
+        places = self._places_of.get(self._ident(key))
+        if places is None:
             return ((self._place(time, number), rows.codec.decode(data)) for time, number, data in below)
-        entries, places = of_key
-        found = places[bisect_left(places, self._bound(earliest)) : bisect_left(places, self._bound(latest + 1))]
+        above = [(place, (key, place)) for place in self._between(places, earliest, latest)]
         if reverse:
-            found.reverse()
-        above = [(place, entries[place]) for place in found]
+            above.reverse()
         lower = ((self._place(time, number), (time, number, data)) for time, number, data in below)
         return self._items(overlay(lower, above, reverse))
+
+    def _between(self, places: list[Any], earliest: int, latest: int) -> list[Any]:
+        """Of places in order, those with a time between the two."""
+        return places[bisect_left(places, self._bound(earliest)) : bisect_left(places, self._bound(latest + 1))]
 
     @abstractmethod
     def _place(self, time: int, number: int) -> Any:
         """The place of a row."""
 
-    def _items(self, merged: Iterator[tuple[tuple[int, int, bytes] | None, Entry | None]]) -> Iterator[tuple[Any, T]]:
+    def _items(
+        self, merged: Iterator[tuple[tuple[int, int, bytes] | None, tuple[K, Any] | None]]
+    ) -> Iterator[tuple[Any, T]]:
         decode = self._rows.codec.decode
         for row, entry in merged:
             if row is not None:
                 yield self._place(row[0], row[1]), decode(row[2])
-            elif entry is not None and entry[ITEM] is not None:
-                yield entry[PLACE], entry[ITEM]
+            elif entry is not None:
+                item = self.read(*entry)  # as it is now: whoever iterates may write
+                if item is not None:
+                    yield entry[1], item
 
     def over(
         self,
@@ -185,44 +218,46 @@ class TimedCache(ABC, Generic[K, T]):
         """(key, place, item) of many keys: the cache's entries over rows of the store below, in the same order."""
         rows = self._rows
         order = rows.time_order if by_time else rows.segment_order
-        if self._index is None:
-            self._index = TimeIndex()
-            for entries, _ in self._entries.values():
-                for place, entry in entries.items():
-                    self._index.add(self._row(place)[0], entry)
+        if self._places is None:
+            self._places = sorted(self._at)
         above = []
-        for entry in self._index.between(earliest, latest):
-            binary = rows.key.serialize(entry[KEY])
-            if (low is None or low <= binary) and (high is None or binary <= high):
-                above.append((order(binary, *self._row(entry[PLACE])), entry))
+        for place in self._between(self._places, earliest, latest):
+            for slot in self._at[place].values():
+                key = self._entries.keys[slot][0]
+                binary = rows.key.serialize(key)
+                if (low is None or low <= binary) and (high is None or binary <= high):
+                    above.append((order(binary, *self._row(place)), (key, place)))
         above.sort(key=itemgetter(0), reverse=reverse)
         lower = ((order(*row[:3]), row) for row in below)
         return self._many(overlay(lower, above, reverse))
 
-    def _many(self, merged: Iterator[tuple[Row | None, Entry | None]]) -> Iterator[tuple[K, Any, T]]:
+    def _many(self, merged: Iterator[tuple[Row | None, tuple[K, Any] | None]]) -> Iterator[tuple[K, Any, T]]:
         deserialize, decode = self._rows.key.deserialize, self._rows.codec.decode
         for row, entry in merged:
             if row is not None:
                 yield deserialize(row[0]), self._place(row[1], row[2]), decode(row[3])
-            elif entry is not None and entry[ITEM] is not None:
-                yield entry[KEY], entry[PLACE], entry[ITEM]
+            elif entry is not None:
+                item = self.read(*entry)
+                if item is not None:
+                    yield *entry, item
 
     def is_flushed(self) -> bool:
         """Whether nothing is dirty."""
-        return not self._dirty
+        return not self._entries.written
 
     def forget(self) -> None:
         """Forget what was flushed; the rows below change. Nothing may be dirty."""
+        self._at.clear()
         self._entries.clear()
+        self._places = self._places_of = None
         self._count = 0
-        self._index = None
 
     def forget_expired(self) -> None:
         """Forget what cannot be read from the rows below any more. Nothing may be dirty."""
         bound = self._bound(self._rows.horizon)
-        for entries, places in list(self._entries.values()):
-            for place in places[: bisect_left(places, bound)]:
-                self._discard(entries[place][KEY], place)
+        for place in [place for place in self._at if place < bound]:
+            for slot in list(self._at[place].values()):
+                self._discard(*self._entries.keys[slot])
 
     def flush(self) -> None:
         """Write down and forward what is dirty."""
@@ -230,30 +265,30 @@ class TimedCache(ABC, Generic[K, T]):
         self._budget.committed()
 
     def _write_down(self) -> None:
-        if not self._dirty:
+        # Taken first: what the listener writes here belongs to the next flush.
+        batch = self._entries.take_written()
+        if not batch:
             return
-        batch = sorted(self._dirty.values(), key=_number_of)
-        # Cleared first: what the listener writes here belongs to the next flush.
-        self._dirty.clear()
-        rows, listening = self._rows, self._listener is not None
-        decode = rows.codec.decode
-        forwards: list[tuple[Entry, Any, Any]] = []
+        rows, entries, listening = self._rows, self._entries, self._listener is not None
+        forwards: list[_Flushed] = []
         size = 0
-        for entry in batch:
-            entry[DIRTY] = False
-            item, key, place = entry[ITEM], entry[KEY], entry[PLACE]
+        for slot in batch:
+            (key, place), value, timestamp = entries.keys[slot], entries.values[slot], entries.times[slot]
+            offset, origin = entries.offsets[slot], cast("Origin", entries.origins[slot])
+            entries.origins[slot] = None
             time, number = self._row(place)
-            old = rows.get(key, time, number) if listening and (item is None or self._send_old) else None
-            if item is None:
+            old = rows.get(key, time, number) if listening and (value is None or self._send_old) else None
+            if value is None:
                 self._discard(key, place)
                 if listening and old is None:
                     continue  # neither was nor is there
+            item: Any = (value, timestamp) if self._timestamped and value is not None else value
             data = rows.put(key, time, number, item)
             if listening:
                 if data is not None and rows.codec.copies:
-                    item = decode(data)
-                # A copy: the listener may write here, and change the entry.
-                forwards.append((entry[:], item, decode(old) if old is not None and self._send_old else None))
+                    value = self._value(data)
+                before = self._value(old) if old is not None and self._send_old else None
+                forwards.append((key, place, value, before, timestamp, offset, origin))
             size += 0 if data is None else len(data)
         self._budget.learn(len(batch), size)
         if self._count > self._budget.clean:
@@ -261,46 +296,21 @@ class TimedCache(ABC, Generic[K, T]):
         if self._listener is not None:
             self._forward(self._listener, forwards)
 
-    def _forward(self, listener: Callable[..., None], forwards: list[tuple[Entry, Any, Any]]) -> None:
+    def _value(self, data: bytes) -> Any:
+        item: Any = self._rows.codec.decode(data)
+        return item[0] if self._timestamped else item
+
+    def _forward(self, listener: Callable[..., None], forwards: list[_Flushed]) -> None:
         context = self._context
         with record_context_kept(context):
-            for entry, new, old in forwards:
-                context.timestamp, context.headers, context.topic, context.partition, context.offset = entry[4:9]
-                self._tell(listener, entry, new, old)
+            for key, place, new, old, timestamp, offset, (topic, partition, headers) in forwards:
+                context.topic, context.partition, context.offset = topic, partition, offset
+                context.timestamp, context.headers = timestamp, headers
+                self._tell(listener, key, place, new, old, timestamp, headers)
 
     def _trim(self) -> None:
         """Forget the entries not written for longest, a tenth more than needed so that this is rare."""
-        entries = [entry for of_key in self._entries.values() for entry in of_key[0].values()]
-        entries.sort(key=_number_of)
-        for entry in entries[: self._count - self._budget.clean * 9 // 10]:
-            self._discard(entry[KEY], entry[PLACE])
-
-
-class TimeIndex:
-    """Entries by time."""
-
-    def __init__(self) -> None:
-        self._at: dict[int, dict[int, Entry]] = {}
-        self._times: list[int] = []
-
-    def add(self, time: int, entry: Entry) -> None:
-        """Put an entry in."""
-        entries = self._at.get(time)
-        if entries is None:
-            entries = self._at[time] = {}
-            insort(self._times, time)
-        entries[id(entry)] = entry
-
-    def remove(self, time: int, entry: Entry) -> None:
-        """Take an entry out."""
-        entries = self._at[time]
-        del entries[id(entry)]
-        if not entries:
-            del self._at[time]
-            del self._times[bisect_left(self._times, time)]
-
-    def between(self, earliest: int, latest: int) -> Iterator[Entry]:
-        """The entries from one time to another, both included."""
-        times = self._times
-        for time in times[bisect_left(times, earliest) : bisect_left(times, latest + 1)]:
-            yield from self._at[time].values()
+        slots = [slot for slots in self._at.values() for slot in slots.values()]
+        slots.sort(key=self._entries.numbers.__getitem__)
+        for slot in slots[: self._count - self._budget.clean * 9 // 10]:
+            self._discard(*self._entries.keys[slot])

@@ -52,6 +52,8 @@ class TimeWindowAggregate(WindowedAggregate):
             self._size = windows.size_ms
             self._advance = windows.advance_ms
             if windows.advance_ms == windows.size_ms:
+                #: Start and end of the window of the last record, which is nearly always that of the next one too.
+                self._window = 0, 0
                 self.process = self._process_tumbling  # type: ignore[method-assign]
             else:
                 self.process = self._process_hopping  # type: ignore[method-assign]
@@ -70,8 +72,11 @@ class TimeWindowAggregate(WindowedAggregate):
         if timestamp > self._stream_time:
             self._stream_time = timestamp
         close_time = self._stream_time - self._grace
-        start = timestamp - timestamp % self._size
-        end = start + self._size
+        start, end = self._window
+        if not start <= timestamp < end:
+            start = timestamp - timestamp % self._size
+            end = start + self._size
+            self._window = start, end
         if end > close_time:
             self._fold(key, start, value, timestamp, headers)
         else:
