@@ -150,4 +150,4 @@ def test_a_flushed_deletion_leaves_the_cache(harness: Any) -> None:
     store.write("b", 5, None, 6)
     store.flush()
     assert store._cache._count == 0
-    assert store._cache._at == {}
+    assert store._cache._slots == {}

@@ -58,6 +58,8 @@ class KeyValueCache(Generic[K, T]):
         offsets, origins, written, add = entries.offsets, entries.origins, entries.written, entries.add
         get, following, load, overflow = slots.get, self._next, self._load, self._write_down
         timestamped = self._timestamped
+        origin: Origin = None, -1, None
+        topic, partition, kept = origin
         # Keys that are no dict keys are told apart by their bytes.
         serialize = None if self._rows.key.hashable else self._rows.key.serialize
 
@@ -72,6 +74,7 @@ class KeyValueCache(Generic[K, T]):
             return (value, times[slot]) if timestamped and value is not None else value
 
         def write(key: Any, value: Any, timestamp: int, headers: Headers | None = None) -> int:
+            nonlocal origin, topic, partition, kept
             ident = key if serialize is None else serialize(key)
             slot = get(ident)
             if slot is None:
@@ -80,13 +83,18 @@ class KeyValueCache(Generic[K, T]):
             times[slot] = timestamp
             numbers[slot] = following()
             offsets[slot] = context.offset
-            clean = origins[slot] is None
-            origins[slot] = context.topic, context.partition, headers
-            keys[slot] = key
-            if clean:
-                written[slot] = None
-                if len(written) > budget.dirty:
-                    overflow()
+            if headers is not kept or context.topic is not topic or context.partition != partition:
+                origin = topic, partition, kept = context.topic, context.partition, headers
+            if serialize is not None:
+                keys[slot] = key  # the bytes are the same, the object may differ
+            before = origins[slot]
+            if before is not origin:
+                origins[slot] = origin
+                if before is None:
+                    keys[slot] = key
+                    written[slot] = None
+                    if len(written) > budget.dirty:
+                        overflow()
             return LATEST
 
         self.read, self.write, self.put = read, write, write

@@ -47,13 +47,12 @@ class TimedCache(ABC, Generic[K, T]):
         self._rows = rows
         self._context = context
         self._timestamped = timestamped
-        #: Of each place, the slots of the keys that have an entry there. Of an entry, `keys` has key and place.
-        self._at: dict[Any, dict[Hashable, int]] = {}
+        #: Of each key: the slots of its entries by place, and the places in order.
+        self._slots: dict[Hashable, tuple[dict[Any, int], list[Any]]] = {}
+        #: Of an entry, `keys` has key and place.
         self._entries = Entries()
-        #: All places in order, and those of each key, once somebody has asked for a range.
-        self._places: list[Any] | None = None
-        self._places_of: dict[Hashable, list[Any]] | None = None
         self._count = 0
+        self._index: PlaceIndex | None = None
         self._budget = Budget(context.cache_max_bytes)
         self._listener: Callable[..., None] | None = None
         self._send_old = False
@@ -88,27 +87,30 @@ class TimedCache(ABC, Generic[K, T]):
 
     def _bind(self) -> None:
         """Make `read` and `put`: they run for every record, so they are closures and look nothing up in `self`."""
-        at, entries, context, budget = self._at.get, self._entries, self._context, self._budget
+        get, entries, context, budget = self._slots.get, self._entries, self._context, self._budget
         values, times, numbers = entries.values, entries.times, entries.numbers
         offsets, origins, written = entries.offsets, entries.origins, entries.written
         following, load, insert, overflow = self._following, self.load, self._insert, self._write_down
         timestamped = self._timestamped
+        origin: Origin = None, -1, None
+        topic, partition, kept = origin
         # Keys that are no dict keys are told apart by their bytes.
         serialize = None if self._rows.key.hashable else self._rows.key.serialize
 
         def read(key: Any, place: Any) -> Any:
-            slots = at(place)
-            if slots is not None:
-                slot = slots.get(key if serialize is None else serialize(key))
+            of_key = get(key if serialize is None else serialize(key))
+            if of_key is not None:
+                slot = of_key[0].get(place)
                 if slot is not None:
                     value = values[slot]
                     return (value, times[slot]) if timestamped and value is not None else value
             return load(key, place)
 
         def put(key: Any, place: Any, item: Any, timestamp: int, headers: Headers | None) -> None:
+            nonlocal origin, topic, partition, kept
             ident = key if serialize is None else serialize(key)
-            slots = at(place)
-            slot = None if slots is None else slots.get(ident)
+            of_key = get(ident)
+            slot = None if of_key is None else of_key[0].get(place)
             if slot is None:
                 slot = insert(ident, key, place)
             if timestamped and item is not None:
@@ -118,45 +120,53 @@ class TimedCache(ABC, Generic[K, T]):
                 times[slot] = timestamp
             numbers[slot] = following()
             offsets[slot] = context.offset
-            clean = origins[slot] is None
-            origins[slot] = context.topic, context.partition, headers
-            if clean:
-                written[slot] = None
-                if len(written) > budget.dirty:
-                    overflow()
+            if headers is not kept or context.topic is not topic or context.partition != partition:
+                origin = topic, partition, kept = context.topic, context.partition, headers
+            before = origins[slot]
+            if before is not origin:
+                origins[slot] = origin
+                if before is None:
+                    written[slot] = None
+                    if len(written) > budget.dirty:
+                        overflow()
 
         self.read, self.put = read, put
 
     def _insert(self, ident: Hashable, key: K, place: Any) -> int:
         """Make an entry. Returns its slot."""
-        slots = self._at.get(place)
-        if slots is None:
-            slots = self._at[place] = {}
-            if self._places is not None:
-                insort(self._places, place)
-        slot = slots[ident] = self._entries.add((key, place))
+        of_key = self._slots.get(ident)
+        if of_key is None:
+            of_key = self._slots[ident] = ({}, [])
+        slot = of_key[0][place] = self._entries.add((key, place))
+        insort(of_key[1], place)
         self._count += 1
-        if self._places_of is not None:
-            insort(self._places_of.setdefault(ident, []), place)
+        if self._index is not None:
+            self._index.add(place, ident, slot)
         return slot
 
     def _discard(self, key: K, place: Any) -> None:
         """Forget an entry, if there is one."""
         ident = self._ident(key)
-        slots = self._at.get(place)
-        if slots is None or ident not in slots:
+        of_key = self._slots.get(ident)
+        slot = None if of_key is None else of_key[0].pop(place, None)
+        if of_key is None or slot is None:
             return
-        self._entries.remove(slots.pop(ident))
+        del of_key[1][bisect_left(of_key[1], place)]
+        if not of_key[1]:
+            del self._slots[ident]
         self._count -= 1
-        if not slots:
-            del self._at[place]
-            if self._places is not None:
-                del self._places[bisect_left(self._places, place)]
-        if self._places_of is not None:
-            places = self._places_of[ident]
-            del places[bisect_left(places, place)]
-            if not places:
-                del self._places_of[ident]
+        self._entries.remove(slot)
+        if self._index is not None:
+            self._index.remove(place, ident)
+
+    def _indexed(self) -> PlaceIndex:
+        """The entries by place; kept from the first time that somebody asks for it."""
+        if self._index is None:
+            self._index = PlaceIndex()
+            for ident, (slots, _) in self._slots.items():
+                for place, slot in slots.items():
+                    self._index.add(place, ident, slot)
+        return self._index
 
     def _ident(self, key: K) -> Hashable:
         return cast("Hashable", key) if self._rows.key.hashable else self._rows.key.serialize(key)
@@ -170,15 +180,10 @@ class TimedCache(ABC, Generic[K, T]):
         """(place, item) of a key with a time between the two, in order."""
         rows = self._rows
         below = rows.of_key(key, earliest, latest, reverse)
-        if self._places_of is None:
-            self._places_of = {}
-            for place in sorted(self._at):
-                for ident in self._at[place]:
-                    self._places_of.setdefault(ident, []).append(place)
-        places = self._places_of.get(self._ident(key))
-        if places is None:
+        of_key = self._slots.get(self._ident(key))
+        if of_key is None:
             return ((self._place(time, number), rows.codec.decode(data)) for time, number, data in below)
-        above = [(place, (key, place)) for place in self._between(places, earliest, latest)]
+        above = [(place, (key, place)) for place in self._between(of_key[1], earliest, latest)]
         if reverse:
             above.reverse()
         lower = ((self._place(time, number), (time, number, data)) for time, number, data in below)
@@ -218,11 +223,10 @@ class TimedCache(ABC, Generic[K, T]):
         """(key, place, item) of many keys: the cache's entries over rows of the store below, in the same order."""
         rows = self._rows
         order = rows.time_order if by_time else rows.segment_order
-        if self._places is None:
-            self._places = sorted(self._at)
+        index = self._indexed()
         above = []
-        for place in self._between(self._places, earliest, latest):
-            for slot in self._at[place].values():
+        for place in self._between(index.places, earliest, latest):
+            for slot in index.at[place].values():
                 key = self._entries.keys[slot][0]
                 binary = rows.key.serialize(key)
                 if (low is None or low <= binary) and (high is None or binary <= high):
@@ -247,17 +251,18 @@ class TimedCache(ABC, Generic[K, T]):
 
     def forget(self) -> None:
         """Forget what was flushed; the rows below change. Nothing may be dirty."""
-        self._at.clear()
+        self._slots.clear()
         self._entries.clear()
-        self._places = self._places_of = None
         self._count = 0
+        if self._index is not None:
+            self._index.clear()
 
     def forget_expired(self) -> None:
         """Forget what cannot be read from the rows below any more. Nothing may be dirty."""
         bound = self._bound(self._rows.horizon)
-        for place in [place for place in self._at if place < bound]:
-            for slot in list(self._at[place].values()):
-                self._discard(*self._entries.keys[slot])
+        for slots, places in list(self._slots.values()):
+            for place in places[: bisect_left(places, bound)]:
+                self._discard(*self._entries.keys[slots[place]])
 
     def flush(self) -> None:
         """Write down and forward what is dirty."""
@@ -310,7 +315,37 @@ class TimedCache(ABC, Generic[K, T]):
 
     def _trim(self) -> None:
         """Forget the entries not written for longest, a tenth more than needed so that this is rare."""
-        slots = [slot for slots in self._at.values() for slot in slots.values()]
+        slots = [slot for of_key in self._slots.values() for slot in of_key[0].values()]
         slots.sort(key=self._entries.numbers.__getitem__)
         for slot in slots[: self._count - self._budget.clean * 9 // 10]:
             self._discard(*self._entries.keys[slot])
+
+
+class PlaceIndex:
+    """Entries by place, and the places in order."""
+
+    def __init__(self) -> None:
+        #: Of each place, the slots of the keys that have an entry there.
+        self.at: dict[Any, dict[Hashable, int]] = {}
+        self.places: list[Any] = []
+
+    def add(self, place: Any, ident: Hashable, slot: int) -> None:
+        """Put an entry in."""
+        slots = self.at.get(place)
+        if slots is None:
+            slots = self.at[place] = {}
+            insort(self.places, place)
+        slots[ident] = slot
+
+    def remove(self, place: Any, ident: Hashable) -> None:
+        """Take an entry out."""
+        slots = self.at[place]
+        del slots[ident]
+        if not slots:
+            del self.at[place]
+            del self.places[bisect_left(self.places, place)]
+
+    def clear(self) -> None:
+        """Take all out."""
+        self.at.clear()
+        self.places.clear()

@@ -19,7 +19,8 @@ class WindowCache(TimedCache[K, T]):
 
     def folding(self, initializer: Callable[[], Any], aggregator: Callable[[Any, Any, Any], Any]) -> WindowFold:
         """`fold(key, start, value, timestamp, headers)`: a `read`, the aggregator and a `put` in one."""
-        at, entries, context, budget = self._at.get, self._entries, self._context, self._budget
+        # By window first: many records in a row are of one window, so that this is one lookup in a large dict, not two.
+        at, entries, context, budget = self._indexed().at.get, self._entries, self._context, self._budget
         values, times, numbers = entries.values, entries.times, entries.numbers
         offsets, origins, written = entries.offsets, entries.origins, entries.written
         following, load, insert, overflow = self._following, self.load, self._insert, self._write_down
