@@ -201,6 +201,44 @@ def test_what_a_listener_writes_waits_for_the_next_flush(harness: Any) -> None:
     assert told[2:] == [("b", 20)]
 
 
+def test_a_flush_has_the_context_of_the_last_writes(harness: Any) -> None:
+    store = harness.open(builder(StoreKind.TIMESTAMPED_KEY_VALUE), 1 << 20)
+    context, told = store._context, []
+    store.set_flush_listener(
+        lambda key, new, old, timestamp, headers: told.append(
+            (key, new, timestamp, headers, context.topic, context.partition, context.offset)
+        ),
+        False,
+    )
+    fold = store.folding(lambda: 0, lambda key, value, total: total + value)
+    headers = Headers([("h", b"1")])
+    writes = [("a", "x", 0, None), ("b", "x", 0, headers), ("c", "y", 1, headers), ("a", "y", 0, None)]
+    for offset, (key, context.topic, context.partition, carried) in enumerate(writes):
+        context.offset = offset
+        fold(key, 1, 10 - offset, carried)
+    context.offset = 4
+    store.write("b", 7, 3)
+    store.flush()
+    assert told == [
+        ("c", 1, 8, headers, "y", 1, 2),
+        ("a", 2, 10, None, "y", 0, 3),
+        ("b", 7, 3, None, "y", 0, 4),
+    ]
+
+
+def test_what_is_iterated_is_as_it_is_when_its_turn_comes(harness: Any) -> None:
+    store = harness.open(builder(StoreKind.TIMESTAMPED_KEY_VALUE), 1 << 20)
+    for key in "abcd":
+        store.write(key, 1, 1)
+    found = store.all()
+    assert next(found) == ("a", (1, 1))
+    store.write("b", None, 2)
+    store.flush()
+    store.write("e", 5, 5)  # where "b" was
+    store.write("c", 3, 3)
+    assert list(found) == [("c", (3, 3)), ("d", (1, 1))]
+
+
 def test_mutable_values_are_copied_on_the_way_out(harness: Any) -> None:
     store = harness.open(
         Stores.timestamped_key_value_store(Stores.in_memory_key_value("kv"), Serdes.string, Serdes.json).with_caching(),
