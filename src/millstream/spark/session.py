@@ -61,7 +61,15 @@ def spark_session(config: StreamsConfig) -> SparkSession:
     with _signals_are_the_drivers(local=bool(local)):
         session = builder.getOrCreate()
     session.sparkContext.setLogLevel("ERROR")
+    if local:
+        threading.Thread(target=_warm_up, args=(session,), name="warm-up", daemon=True).start()
     return session
+
+
+def _warm_up(session: SparkSession) -> None:
+    """Go the way of a batch's results once: the first time it is slow, and now the JVM only waits for processes."""
+    with contextlib.suppress(Exception):  # somebody stopped the session
+        session.createDataFrame([(0, b""), (1, b"")], "lane int, parcel binary").repartition(2, "lane").collect()
 
 
 def _choose_python(*, local: bool) -> None:
