@@ -126,7 +126,7 @@ def measured(streams: KafkaStreams, records: int, started: float, launched: floa
     while (totals := streams.metrics())["records-consumed-total"] < records:
         if streams.failure is not None:
             raise streams.failure
-        time.sleep(0.005)
+        time.sleep(0.05)
     begun, ended, first = streams.statistics.span()
     return {
         "records": records,
