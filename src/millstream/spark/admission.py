@@ -69,13 +69,10 @@ class Admission:
             for partition in range(plan.external[store.topic])
         ]
         idle = program.config.max_task_idle
-        meeting = [] if idle is None else plan.meeting()
-        self._horizon = Horizon(
-            [[place for place in self._partitions if place[0] in topics] for topics in meeting], admin
-        )
-        meet = {topic for topics in meeting for topic in topics}
-        #: Partitions of which lanes may take more than they were asked for.
-        self._promised = {place for place in self._partitions if place[0] not in meet and program.is_pure and not idle}
+        meeting = [[place for place in self._partitions if place[0] in topics] for topics in plan.meeting()]
+        self._horizon = Horizon([] if idle is None else meeting, admin)
+        #: Partitions of which lanes may take more than they were asked for: what meets is taken by time, in one batch.
+        self._promised = set(self._partitions).difference(*meeting) if program.is_pure else set()
         self._idling = Idling(_inputs_of_tasks(program, self._partitions), idle, admin) if idle else None
         self._interval_seconds = (program.config.commit_interval or timedelta(0)).total_seconds()
         #: When the last batch was begun.
@@ -190,10 +187,12 @@ class Admission:
         soon = total < most and self._stop_at is None and now < self._begun + self._interval_seconds
         if (total == 0 or soon) and not self._punctuation_due(int(now * 1000)):
             return None
-        ends = self._horizon.ends(starts, waiting, min(1.0, most / total) if total else 1.0)
-        for place, end in promised.items():
-            if place in ends:
-                ends[place] = max(ends[place], min(end, there[place]))
+        # What was promised comes first; the rest of the room is for all.
+        begun = {place: max(starts[place], min(promised.get(place, 0), there[place])) for place in self._partitions}
+        left = {place: max(0, there[place] - begun[place]) for place in self._partitions}
+        rest = sum(left.values())
+        share = max(0.0, min(1.0, (most - total + rest) / rest)) if rest else 1.0
+        ends = self._horizon.ends(begun, left, share)
         self._taken = sum(end - starts[place] for place, end in ends.items())
         return ends
 
