@@ -38,6 +38,7 @@ test: lint $(PREPARED) ## lint, then run the tests
 	$(BIN)/pytest --numprocesses $(PROCESSES) --dist worksteal --quiet $(SOAK:%=--ignore=%)
 
 soak: $(PREPARED) ## random kills, a long steady run, bad input and state larger than memory, on a real broker and Spark
+	HYPOTHESIS_PROFILE=default $(BIN)/pytest --quiet --numprocesses $(PROCESSES) --ignore=tests/spark --ignore=tests/cli
 	$(BIN)/pytest --quiet $(SOAK)
 	$(BIN)/python bench/soak.py
 	$(BIN)/python bench/large_state.py

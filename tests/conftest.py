@@ -17,11 +17,16 @@ from typing import Any
 
 import pytest
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
+from hypothesis import settings
 
 from millstream.config import StreamsConfig
 from millstream.kafka.admin import Admin
 from millstream.kafka.detached import DetachedBroker
 from millstream.kafka.topics import NewTopic
+
+# The same examples every time: a run says something about a change, not about chance. `make soak` takes others.
+settings.register_profile("steady", derandomize=True)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "steady"))
 
 WAIT_SECONDS = 30.0
 _GUARD = '(while kill -0 "$1"; do sleep 1; done; kill -9 "$2"; rm -rf -- "$3") >/dev/null 2>&1 </dev/null &'

@@ -102,6 +102,13 @@ def _round_trip(name: str, columns: list[Column], row: Any, *features: Feature) 
     return (None,) if data is None else made.deserialize(data)
 
 
+def test_infinite_numbers() -> None:
+    columns = [Column("A", DOUBLE), Column("B", SqlArray(DOUBLE))]
+    row = (float("inf"), [float("-inf"), 1.5])
+    for name in ("JSON", "AVRO", "JSON_SR"):
+        assert _round_trip(name, columns, row) == row
+
+
 @settings(max_examples=60, deadline=None)
 @given(_rows(_KINDS))
 def test_formats_that_hold_everything(case: tuple[list[Column], Any]) -> None:

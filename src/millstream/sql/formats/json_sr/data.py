@@ -15,6 +15,8 @@ from millstream.sql.formats.json_sr.read_schema import ONE_OF
 from millstream.sql.formats.numbers import double_to_text
 from millstream.sql.schema.types import BaseType, SqlArray, SqlMap, SqlStruct, SqlType
 
+#: JSON has no numbers for these: they are written as texts.
+_NOT_FINITE = frozenset({"Infinity", "-Infinity", "NaN"})
 _WHOLE = {Kind.INT8: 8, Kind.INT16: 16, Kind.INT32: 32, Kind.INT64: 64}
 
 
@@ -39,7 +41,7 @@ def _reading(schema: ConnectSchema) -> Conversion:
     if schema.kind in _WHOLE:
         return lambda node: int(node) if _is_number(node) else _mismatch(node, schema.kind)
     if schema.kind in (Kind.FLOAT32, Kind.FLOAT64):
-        return lambda node: float(node) if _is_number(node) else _mismatch(node, schema.kind)
+        return lambda node: _float(node, schema.kind)
     if schema.kind is Kind.BOOLEAN:
         return lambda node: node is True
     if schema.kind is Kind.STRING:
@@ -56,6 +58,13 @@ def _reading(schema: ConnectSchema) -> Conversion:
 
 def _is_number(node: Any) -> bool:
     return isinstance(node, (int, Decimal)) and not isinstance(node, bool)
+
+
+def _float(node: Any, kind: Kind) -> float:
+    if _is_number(node) or (isinstance(node, str) and node in _NOT_FINITE):
+        return float(node)
+    found: float = _mismatch(node, kind)
+    return found
 
 
 def _mismatch(node: Any, kind: Kind) -> Any:
