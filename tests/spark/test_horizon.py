@@ -33,10 +33,12 @@ def by_time(parts: Mapping[Partition, list[int]]) -> list[tuple[int, Partition]]
     return order
 
 
-def in_batches(topics: Times, limit: int) -> tuple[list[tuple[int, Partition]], list[int]]:
+def in_batches(
+    topics: Times, limit: int, starts: dict[Partition, int] | None = None, horizon: Horizon | None = None
+) -> tuple[list[tuple[int, Partition]], list[int]]:
     """How a task takes them batch by batch; and how large batches are."""
-    horizon = Horizon([topics.times], topics)
-    starts = dict.fromkeys(topics.times, 0)
+    horizon = horizon or Horizon([topics.times], topics)
+    starts = dict(starts or dict.fromkeys(topics.times, 0))
     order, sizes = [], []
     while waiting := {place: end - starts[place] for place, end in topics.there().items() if end > starts[place]}:
         ends = horizon.ends(starts, waiting, min(1.0, limit / sum(waiting.values())))
@@ -76,6 +78,29 @@ def test_a_partition_that_is_far_ahead_waits() -> None:
     # A step is found at once when records come evenly.
     assert len(sizes) < 40
     assert topics.requests < 4 * len(sizes)
+
+
+def test_an_application_that_goes_on_in_the_middle_keeps_them_in_step() -> None:
+    """Its first look is at the beginning of the topics, long before what it has to take."""
+    year = 365 * 86_400_000
+    topics = Times({A: list(range(0, year, 500_000)), B: [*range(0, year, 400_000_000)]})
+    middle = {A: 60_000, B: 70}
+    left = {place: topics.times[place][start:] for place, start in middle.items()}
+    order, _ = in_batches(topics, 500, middle)
+    assert order == by_time(left)
+
+
+def test_a_backlog_after_a_quiet_time_is_taken_in_step() -> None:
+    """The last horizon is from long ago: since then batches took all there was."""
+    topics = Times({A: list(range(0, 10_000, 10)), B: list(range(5, 10_000, 100))})
+    horizon = Horizon([topics.times], topics)
+    in_batches(topics, 300, horizon=horizon)
+    now = 10**9
+    starts = topics.there()
+    topics.times[A].extend(range(now, now + 10_000, 10))
+    topics.times[B].extend(range(now + 9_000, now + 9_100))
+    order, _ = in_batches(topics, 300, starts, horizon)
+    assert order == by_time({place: topics.times[place][start:] for place, start in starts.items()})
 
 
 def test_many_records_of_one_time_are_taken_by_count() -> None:

@@ -27,8 +27,6 @@ class _StreamAggregation(Operator):
         self._read = store.read
         self._write = store.write
         self._cached = store.cached
-        # The function may change the aggregate in place, and the old value is still to be told. A cache looks it up.
-        self._needs_copy = self._send_old and not self._cached
         if self._cached:
             store.set_flush_listener(self._forward_flushed, self._send_old)
 
@@ -92,6 +90,11 @@ class StreamReduce(_StreamAggregation):
     def __init__(self, store: str, reducer: Callable[[Any, Any], Any], *, send_old: bool) -> None:
         super().__init__(store, send_old=send_old)
         self._reducer = reducer
+
+    def init(self, context: TaskContext) -> None:
+        super().init(context)
+        # The function may change the aggregate in place, and the old value is still to be told. A cache looks it up.
+        self._needs_copy = self._send_old and not self._cached
 
     def process(self, key: Any, value: Any, timestamp: int, headers: Headers | None) -> None:
         if key is None or value is None:

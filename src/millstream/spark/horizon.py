@@ -9,7 +9,7 @@ as if it had all of them at once.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from math import ceil
 
 from millstream.kafka.admin import Admin, Partition
@@ -27,7 +27,7 @@ class _Group:
 
     partitions: frozenset[Partition]
     #: The last horizon; None before the first.
-    reached: int | None = field(default=None)
+    reached: int | None = None
     #: How far the next is likely to be from it.
     step: int = 0
 
@@ -71,7 +71,7 @@ class Horizon:
         for _ in range(_TRIES):
             if horizon <= low:
                 break
-            ends = self._before(horizon, starts, waiting, share)
+            ends = self._before(horizon, starts, waiting)
             taken = _taken(ends, starts)
             if taken > allowed:
                 high, over = horizon, ends
@@ -89,17 +89,13 @@ class Horizon:
         group.step = max(1, int((low - first) * allowed / taken * (1 + _GOOD_ENOUGH) / 2))
         return fits
 
-    def _before(self, horizon: int, starts: Offsets, waiting: Offsets, share: float) -> dict[Partition, int]:
+    def _before(self, horizon: int, starts: Offsets, waiting: Offsets) -> dict[Partition, int]:
+        """Where the first record at or after a time is; a partition that was further before is to wait."""
         found = self._admin.offsets_for_times(dict.fromkeys(waiting, horizon))
         ends = {}
         for place, count in waiting.items():
-            at = found[place]
-            if at is None:
-                ends[place] = starts[place] + count
-            elif at < starts[place]:  # a record from the future came long ago: times say nothing here
-                ends[place] = starts[place] + _some(count, share)
-            else:
-                ends[place] = min(at, starts[place] + count)
+            at, end = found[place], starts[place] + count
+            ends[place] = end if at is None else max(starts[place], min(at, end))
         return ends
 
     def _lowest(self, partitions: Iterable[Partition]) -> int:

@@ -6,10 +6,9 @@ import json
 import logging
 import os
 import shutil
-import threading
 import time
 import uuid
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
@@ -46,13 +45,6 @@ class Launched:
     session: SparkSession
     directory: Path
     control: Path
-    _lock: threading.Lock = field(default_factory=threading.Lock)
-    _running: int = 0
-
-    @property
-    def busy(self) -> bool:
-        """Whether a batch is being processed."""
-        return self._running > 0
 
     @property
     def rests(self) -> Path:
@@ -95,12 +87,8 @@ class Launched:
         due = self.control.with_suffix(".due")
 
         def finish(batch: DataFrame, batch_id: int) -> None:
-            self._running += 1
             started = time.perf_counter()
-            try:
-                reports = [unpack(bytes(row.parcel)) for row in batch.collect()]
-            finally:
-                self._running -= 1
+            reports = [unpack(bytes(row.parcel)) for row in batch.collect()]
             statistics.add(
                 [report.statistics for report in reports if report.wave == -1], time.perf_counter() - started
             )
