@@ -9,7 +9,8 @@ MillstreamError                 root: primary, detail, hint
 └── StreamsError                something went wrong while records were processed
     ├── ProcessingError         a user function or processor raised; names the function and its line
     ├── DeserializationError    an input record could not be read
-    └── ProductionError         an output record could not be written
+    ├── ProductionError         an output record could not be written
+    └── FencedError             another instance of the application has taken over
 """
 
 from __future__ import annotations
@@ -73,6 +74,10 @@ class DeserializationError(StreamsError):
 
 class ProductionError(StreamsError):
     """An output record could not be serialised or sent."""
+
+
+class FencedError(StreamsError):
+    """Kafka refused a commit: another instance, or a later run of this one, is the owner of the application now."""
 
 
 def describe_callable(function: Callable[..., Any]) -> str:

@@ -59,9 +59,9 @@ def slot(tmp_path: Path) -> TaskSlot:
     return TaskSlot(program, SLOT, 0)
 
 
-def finish(slot: TaskSlot, version: Version, records: list[RawRecord]) -> list[OutputRecord]:
+def finish(slot: TaskSlot, version: Version, records: list[RawRecord], *, ahead: bool = False) -> list[OutputRecord]:
     """Run a wave, or the rest of it."""
-    slot.begin(version, 5_000, None)
+    slot.begin(version, 5_000, None, ahead=ahead)
     outputs = slot.process({IN: records}) + slot.end()
     slot.save(version)
     slot.finish(version)
@@ -88,7 +88,7 @@ def test_what_was_done_early_is_part_of_the_batch(slot: TaskSlot) -> None:
     done, seconds = early.claim(SECOND, 0, {IN: (6, 12)})
     assert (done[IN].start, done[IN].end, done[IN].count) == (6, 10, 3)
     assert seconds > 0
-    rest = finish(slot, SECOND, inputs.rest(12))
+    rest = finish(slot, SECOND, inputs.rest(12), ahead=True)
     assert counts(first + done[IN].outputs + rest) == [
         (b"k0", 1), (b"k1", 1), (b"k2", 1), (b"k0", 2), (b"k1", 2), (b"k2", 2),
         (b"k0", 3), (b"k1", 3), (b"k0", 4), (b"k1", 4), (b"k2", 3),
@@ -133,3 +133,22 @@ def test_what_fails_early_fails_again_in_its_batch(slot: TaskSlot) -> None:
     assert early.claim(SECOND, 0, {IN: (6, 14)}) == ({}, 0.0)
     with pytest.raises(Exception, match="13"):
         finish(slot, SECOND, [_record(offset) for offset in range(6, 14)])
+
+
+def test_a_failure_of_the_first_early_chunk_leaves_nothing(slot: TaskSlot) -> None:
+    """The records before the one that failed were processed; the task is not clean, and nobody has to say so."""
+    inputs = Fetched(list(range(14)))
+    finish(slot, FIRST, inputs.rest(6))
+    begun(slot, inputs, 14)
+    assert not slot.is_current(SECOND)
+    assert counts(finish(slot, SECOND, [_record(6), _record(7)])) == [(b"k0", 3), (b"k1", 3)]
+
+
+def test_a_wave_that_was_not_finished_leaves_nothing(slot: TaskSlot) -> None:
+    finish(slot, FIRST, [_record(offset) for offset in range(6)])
+    slot.begin(SECOND, 5_000, None)
+    slot.process({IN: [_record(6), _record(7)]})
+    slot.end()
+    slot.save(SECOND)  # and then, for instance, the transaction fails
+    assert not slot.is_current(SECOND)
+    assert counts(finish(slot, SECOND, [_record(6), _record(7)])) == [(b"k0", 3), (b"k1", 3)]

@@ -32,7 +32,6 @@ _FIRST_RECORDS = 100_000
 _MOST_GROWTH = 4
 _SLEEP_SECONDS = 0.01
 _BEGINNING = "beginning.json"
-_AGAIN_SECONDS = 5.0
 _AWAY_SECONDS = 0.2
 _WARN_SECONDS = 30.0
 #: How long a topic may be missing: a broker that comes back does not know all at once.
@@ -89,9 +88,6 @@ class Admission:
         self._looked = time.time()
         #: Since when topics of a pattern are missing: a broker that comes back does not know all at once.
         self._missed: float | None = None
-        #: The batch of which the group's offsets were told to Kafka, and when to try again if that failed.
-        self._told = 0
-        self._tell_after = 0.0
         #: Since when the broker does not answer, and when that was last said.
         self._troubled: float | None = None
         self._warned = -_WARN_SECONDS
@@ -195,17 +191,6 @@ class Admission:
         ends = self._horizon.ends(begun, left, share)
         self._taken = sum(end - starts[place] for place, end in ends.items())
         return ends
-
-    def processed(self, end: Offsets) -> None:
-        """A batch is done: tell Kafka, so that every lag tool shows it. A restart does not depend on it."""
-        if end["batch"] == self._told or time.monotonic() < self._tell_after:
-            return
-        try:
-            self._admin.commit_offsets(_places(end["topics"]))
-            self._told = end["batch"]
-        except KafkaError as error:
-            self._tell_after = time.monotonic() + _AGAIN_SECONDS
-            log.warning("the group's offsets are not up to date: %s", error.primary)
 
     def _patiently(self, ask: Callable[[], _T]) -> _T:
         while True:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import tempfile
-import uuid
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,13 +18,16 @@ from millstream.spark.statefiles import filesystem
 from millstream.topology.topology import Topology
 
 _NAME = "application.json"
-_FORMAT = 1
+#: Raised with every change that an older version cannot read, or whose older form this version cannot.
+_FORMAT = 2
 
 
 @dataclass(frozen=True)
 class Remembered:
     """What an earlier run left."""
 
+    #: Whether there was no earlier run.
+    is_new: bool
     lanes: int
     #: Whether tasks may have had other lanes.
     moved: bool
@@ -33,6 +35,8 @@ class Remembered:
     id: str
     #: The partition of the progress topic for each task and wave.
     markers: dict[str, int]
+    #: What is to be remembered of this run.
+    note: dict[str, Any]
 
 
 class Checkpoint:
@@ -43,13 +47,31 @@ class Checkpoint:
         self._file_system, self._path = filesystem(location)
         self._path += "/millstream"
 
-    def open(self, application_id: str, topology: Topology, plan: Plan, lanes: int) -> Remembered:
-        """Compare with what the checkpoint remembers, then remember this run.
+    def known_id(self) -> str | None:
+        """The checkpoint's id; None if there is no checkpoint yet.
+
+        Raises:
+            StreamsError: it was made by a version of Millstream whose checkpoints this one cannot read.
+        """
+        before = self._before()
+        return None if before is None else str(before["id"])
+
+    def compare(
+        self, application_id: str, topology: Topology, plan: Plan, lanes: int, checkpoint_id: str
+    ) -> Remembered:
+        """Compare with what the checkpoint remembers.
+
+        Args:
+            application_id: whose checkpoint it is to be.
+            topology: what runs.
+            plan: its tasks.
+            lanes: how many lanes share them.
+            checkpoint_id: the id of a checkpoint that is new.
 
         Raises:
             StreamsError: it belongs to another application, or to a topology that cannot go on from it.
         """
-        before = self.read(_NAME)
+        before = self._before()
         now: dict[str, Any] = {
             "format": _FORMAT,
             "application_id": application_id,
@@ -57,7 +79,7 @@ class Checkpoint:
             "stores": _stores(topology, plan),
             "topics": sorted({topic for part in plan.parts.values() for topic in part.topics}),
             "lanes": lanes,
-            "id": uuid.uuid4().hex[:12],
+            "id": checkpoint_id,
             "markers": _markers(plan, {}),
             "describe": str(topology.describe()),
         }
@@ -66,9 +88,26 @@ class Checkpoint:
             now["lanes"] = max(lanes, before["lanes"])
             now["id"] = before["id"]
             now["markers"] = _markers(plan, before["markers"])
-        self.write(_NAME, now)
         moved = before is not None and (before["lanes"], before["tasks"]) != (lanes, now["tasks"])
-        return Remembered(lanes if before is None else before["lanes"], moved, now["id"], now["markers"])
+        return Remembered(
+            before is None, lanes if before is None else before["lanes"], moved, now["id"], now["markers"], now
+        )
+
+    def remember(self, run: Remembered) -> None:
+        """Have the next start compare with this run."""
+        self.write(_NAME, run.note)
+
+    def _before(self) -> dict[str, Any] | None:
+        before = self.read(_NAME)
+        if before is not None and before.get("format") != _FORMAT:
+            newer = isinstance(before.get("format"), int) and before["format"] > _FORMAT
+            raise StreamsError(
+                f"the checkpoint has the format of {'a newer' if newer else 'an older'} Millstream",
+                detail=f"{self.location} has format {before.get('format')}, this version reads format {_FORMAT}",
+                hint="run it with the version it was made with"
+                + ("" if newer else ", or begin anew on purpose: millstream reset"),
+            )
+        return before
 
     def _check(self, before: dict[str, Any], now: dict[str, Any]) -> None:
         if before["application_id"] != now["application_id"]:

@@ -7,6 +7,7 @@ import logging
 import signal
 import threading
 import time
+import uuid
 from collections.abc import Callable
 from datetime import timedelta
 from enum import Enum
@@ -17,11 +18,13 @@ from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from millstream.config import StreamsConfig
-from millstream.errors import MillstreamError, StreamsError
+from millstream.errors import FencedError, MillstreamError, StreamsError
 from millstream.kafka.embedded import with_broker
+from millstream.spark.checkpoint import Checkpoint, checkpoint_location
 from millstream.spark.failures import is_marked, of_spark
 from millstream.spark.launch import Launched, launch
 from millstream.spark.metrics import MetricsServer
+from millstream.spark.ownership import Ownership
 from millstream.spark.session import spark_session
 from millstream.spark.statistics import Statistics
 from millstream.topology.topology import Topology
@@ -68,6 +71,10 @@ _POLL_SECONDS = 0.05
 _CLOSE_SECONDS = 60.0
 #: How often the query is started again by itself without a batch in between.
 _RESTARTS = 3
+#: How long Kafka may refuse commits of a copy that it says is the owner: a former one may still try.
+_FENCED_SECONDS = 120.0
+#: What Spark says to a query that finds entries of another one in its log.
+_CONCURRENT = "CONCURRENT_STREAM_LOG_UPDATE"
 
 
 class KafkaStreams:
@@ -94,6 +101,9 @@ class KafkaStreams:
         self._handler: UncaughtExceptionHandler = lambda error: UncaughtAction.SHUTDOWN_CLIENT
         self._launched: Launched | None = None
         self._query: StreamingQuery | None = None
+        self._ownership: Ownership | None = None
+        #: How many batches were done when Kafka first refused a commit of this copy, and when that was.
+        self._fenced: tuple[float, float] | None = None
         self._failure: MillstreamError | None = None
         self._watcher: threading.Thread | None = None
         self._once = False
@@ -133,12 +143,13 @@ class KafkaStreams:
             self._move(State.REBALANCING)
         self._once = once
         try:
-            config = with_broker(self._config)
-            session = self._spark or spark_session(config)
-            self._launched = launch(self._topology, config, session)
-            self._begin()
+            self._config = config = with_broker(self._config)
+            self._ownership = _ask_for_ownership(config)  # while Spark starts
+            self._spark = self._spark or spark_session(config)
             if config.metrics_port is not None:
                 self._metrics = MetricsServer(config.application_id, self.statistics, config.metrics_port)
+            if self._ownership.settle():
+                self._launch()
         except BaseException:
             self._move(State.PENDING_ERROR)
             self._clean()
@@ -240,10 +251,32 @@ class KafkaStreams:
 
     # --- inside
 
+    def _launch(self) -> None:
+        """Begin to process, as the owner of the application."""
+        if self._spark is None or self._ownership is None:
+            raise AssertionError("not started")
+        known = Checkpoint(checkpoint_location(self._config)).known_id()
+        if known is not None and known != self._ownership.checkpoint:  # another copy made it in the meantime
+            self._ownership.close()
+            self._ownership = _ask_for_ownership(self._config)
+            self._wait_for_ownership()
+        before, self._launched = self._launched, None
+        if before is not None:
+            before.remove()
+        self._launched = launch(self._topology, self._config, self._spark, self._ownership)
+        self._begin()
+
+    def _wait_for_ownership(self) -> bool:
+        """Stand by until this copy is the owner; False if it was closed before."""
+        while self._ownership is not None and not self._closing:
+            if self._ownership.wait(_POLL_SECONDS * 10):
+                return True
+        return False
+
     def _begin(self) -> None:
-        if self._launched is None:
+        if self._launched is None or self._ownership is None:
             raise AssertionError("not launched")
-        self._query = query = self._launched.start_query(self.statistics, once=self._once)
+        self._query = query = self._launched.start_query(self.statistics, self._ownership, once=self._once)
         if self._state in (State.PENDING_SHUTDOWN, State.NOT_RUNNING):  # closed while it was started again
             query.stop()
             self._clean()
@@ -267,6 +300,10 @@ class KafkaStreams:
                 self._fail(gone)
 
     def _follow(self) -> None:
+        if self._launched is None:
+            if not self._wait_for_ownership():
+                return
+            self._launch()
         while True:
             query = self._query
             if query is None:
@@ -289,6 +326,10 @@ class KafkaStreams:
                 return
             message = str(exception)
             error = of_spark(message)
+            if isinstance(error, FencedError) or _CONCURRENT in message:
+                if not self._regain(error):
+                    return
+                continue
             if not is_marked(message) and self._may_start_again():
                 # No error of the application's: one of Spark's processes was killed, for instance.
                 log.warning("Spark's query ended and is started again: %s", error.detail)
@@ -304,17 +345,30 @@ class KafkaStreams:
             self._fail(error)
             return
 
+    def _regain(self, error: MillstreamError) -> bool:
+        """Kafka has another owner, or had: go on when this copy is the owner again; False if it was closed before.
+
+        Raises:
+            MillstreamError: Kafka says that this copy is the owner, and takes no commits from it.
+        """
+        batches = self.statistics.totals()["commit-total"]
+        if self._fenced is None or batches > self._fenced[0]:
+            self._fenced = (batches, time.monotonic())
+        elif time.monotonic() > self._fenced[1] + _FENCED_SECONDS:
+            raise error
+        log.warning("'%s': %s", self._config.application_id, error.primary)
+        self._move(State.REBALANCING)
+        if not self._wait_for_ownership():
+            return False
+        self._launch()
+        return True
+
     def _plan_anew(self, query: StreamingQuery) -> None:
         """Between two batches, have tasks for the topics and partitions that there are now."""
-        before = self._launched
-        if before is None:
-            raise AssertionError("not launched")
         log.info("the input topics on the broker have changed: tasks are assigned anew")
         self._move(State.REBALANCING)
         query.stop()
-        self._launched = launch(self._topology, before.program.config, before.session)
-        before.remove()
-        self._begin()
+        self._launch()
 
     def _may_start_again(self) -> bool:
         """Not for ever, if nothing gets done in between."""
@@ -334,6 +388,8 @@ class KafkaStreams:
         if self._metrics is not None:
             metrics, self._metrics = self._metrics, None
             metrics.close()
+        if self._ownership is not None:
+            self._ownership.close()
         if self._launched is not None:
             self._launched.remove()
 
@@ -346,6 +402,12 @@ class KafkaStreams:
             self._changed.notify_all()
         for listener in self._listeners:
             listener(new, old)
+
+
+def _ask_for_ownership(config: StreamsConfig) -> Ownership:
+    """Begin to ask for the ownership of an application, with the id of its checkpoint, or of the one to be made."""
+    known = Checkpoint(checkpoint_location(config)).known_id()
+    return Ownership(config, known or uuid.uuid4().hex[:12])
 
 
 def _on_terminate(streams: KafkaStreams) -> Any:

@@ -112,7 +112,5 @@ class Early:
         return done, self._seconds
 
     def _let_go(self) -> None:
-        for found in self._done.values():
-            if found.count:
-                self._slots[found.slot].close()
+        """Forget what was done; the slots know that they are not clean."""
         self._done, self._sure = {}, {}

@@ -31,6 +31,10 @@ class Parcel(msgspec.Struct, array_like=True):
     now: int
     bundles: list[Bundle]
     statistics: dict[str, Any] = {}
+    #: What the batch is, see `markers.content_of`.
+    content: str = ""
+    #: The membership of the application's owner, as the batch was given out.
+    membership: bytes = b""
 
 
 _parcel_decoder = msgspec.msgpack.Decoder(Parcel)

@@ -6,14 +6,18 @@ import logging
 import tempfile
 import time
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from millstream.kafka.partitioner import partition_for
 from millstream.processors.user_context import HostContext
+from millstream.spark.checkpoint import marker_name
 from millstream.spark.early import Done, Early
 from millstream.spark.frames import Parcel
 from millstream.spark.global_tables import GlobalTables
 from millstream.spark.inputs import Inputs, Partition
+from millstream.spark.markers import Marker, check_marker
 from millstream.spark.merging import merged
 from millstream.spark.outputs import Outputs, ProducerStuck
 from millstream.spark.plan import Slot
@@ -32,6 +36,33 @@ _SAMPLE = 50
 _MOST_AHEAD = 100_000
 #: Waves that are done in this time write their outputs as they go: their transactions stay far from timing out.
 _SOON_SECONDS = 10.0
+
+
+@dataclass(frozen=True)
+class WaveRequest:
+    """One wave of a batch, for one lane.
+
+    Args:
+        version: the batch and the wave.
+        now: the batch's time.
+        attempt: how often it was tried before.
+        ranges: the offsets to read.
+        global_ends: how far global tables are to be.
+        parcels: what came from other tasks.
+        sure: up to where the next batch goes at least.
+        content: what the batch is, see `markers.content_of`.
+        membership: of the application's owner.
+    """
+
+    version: Version
+    now: int
+    attempt: int
+    ranges: Mapping[Partition, tuple[int, int]]
+    global_ends: Mapping[Partition, int]
+    parcels: list[Parcel]
+    sure: Mapping[Partition, int]
+    content: str
+    membership: bytes
 
 
 class Lane:
@@ -54,105 +85,158 @@ class Lane:
         self._done: dict[tuple[int, int], list[tuple[int, Parcel]]] = {}
         self._early = Early(self._slots)
 
-    def run(
-        self,
-        version: Version,
-        now: int,
-        attempt: int,
-        ranges: Mapping[Partition, tuple[int, int]],
-        global_ends: Mapping[Partition, int],
-        parcels: list[Parcel],
-        sure: Mapping[Partition, int],
-    ) -> list[tuple[int, Parcel]]:
-        """Run one wave of a batch: what goes to which lane.
-
-        Args:
-            version: the batch and the wave.
-            now: the batch's time.
-            attempt: how often it was tried before.
-            ranges: the offsets to read.
-            global_ends: how far global tables are to be.
-            parcels: what came from other tasks.
-            sure: up to where the next batch goes at least.
-        """
+    def run(self, request: WaveRequest) -> list[tuple[int, Parcel]]:
+        """Run one wave of a batch: what goes to which lane."""
+        version = request.version
         finished = self._done.get(version)
         if finished is not None:  # whoever asked before did not live to hear it
             return finished
         laps = _Laps()
         early: dict[Partition, Done] = {}
         if version.wave == 0:
-            early, laps.seconds["process_s"] = self._early.claim(version, attempt, ranges)
-        slots = [slot for slot in self._slots if version.wave in self._plan.parts[slot.sub_topology].topics.values()]
-        fresh = any(not self._slots[slot].is_current(version) for slot in slots)
-        if self._outputs is None or fresh or attempt > 0:
-            # Somebody else may have had this lane, or still have it: shut them out before reading how far they came.
-            if self._outputs is None or self._outputs.used:
-                self._outputs = self._new_outputs()
-            committed = self._committed(self._outputs, slots, version)
-        else:
-            committed = set()
-        if self._globals.advance(global_ends):
-            for task_slot in self._slots.values():  # they look at the old tables
-                task_slot.close()
-        for slot in slots:
-            self._slots[slot].begin(version, now, self._globals.state)
+            early, laps.seconds["process_s"] = self._early.claim(version, request.attempt, request.ranges)
+        slots = self._slots_of(version.wave)
+        outputs, known = self._take_over(request, slots, {done.slot for done in early.values()})
+        committed = {slot for slot in slots if self._is_out(slot, known, request)}
+        self._begin(request, slots, early, known)
         sending = Sending(self._program, self._index, version)
-        writing = Writing(self._outputs, committed, at_once=attempt == 0 and self._last_seconds < _SOON_SECONDS)
+        writing = Writing(outputs, committed, at_once=request.attempt == 0 and self._last_seconds < _SOON_SECONDS)
         try:
-            read = self._process(version, slots, ranges, early, parcels, sending, writing, laps)
+            read = self._process(request, slots, early, sending, writing, laps)
             for slot in slots:
                 self._slots[slot].save(version)
             laps.end("save_s")
-            markers = {
-                self._program.marker(slot, version.wave): version.batch for slot in slots if slot not in committed
-            }
             if writing.count or any(self._slots[slot].changed for slot in slots):
-                writing.commit(markers)
+                writing.commit(
+                    self._markers(request, [slot for slot in slots if slot not in committed]), request.membership
+                )
             laps.end("write_s")
         except ProducerStuck:
             raise
         except BaseException:
-            self._outputs.abort()
+            outputs.abort()
             raise
         for slot in slots:
             self._slots[slot].finish(version)
         self._last_seconds = sum(laps.seconds.values())
-        statistics = {
+        statistics = self._statistics(request, slots, read, writing.count, laps)
+        result = sending.parcels(request.now, request.content, request.membership, statistics)
+        self._done = {version: result}
+        if request.sure:
+            spans = {partition: (request.ranges[partition][1], end) for partition, end in request.sure.items()}
+            self._early.allow(version, self._alone(request.ranges), spans)
+        return result
+
+    def _slots_of(self, wave: int) -> list[Slot]:
+        """The tasks that take something in a wave."""
+        return [slot for slot in self._slots if wave in self._waves_of(slot)]
+
+    def _waves_of(self, slot: Slot) -> set[int]:
+        return set(self._plan.parts[slot.sub_topology].topics.values())
+
+    def _take_over(
+        self, request: WaveRequest, slots: list[Slot], ahead: set[Slot]
+    ) -> tuple[Outputs, Mapping[str, Marker]]:
+        """Be the one that writes for this lane; answers what is known of its tasks, by marker names.
+
+        Nothing is asked where this lane did the wave before: nobody can have come further in between, as Kafka takes
+        commits from the application's owner alone.
+        """
+        fresh = any(not self._slots[slot].is_current(request.version) for slot in slots if slot not in ahead)
+        if self._outputs is not None and not fresh and request.attempt == 0:
+            return self._outputs, {}
+        # Somebody else may have had this lane, or still have it: shut them out before reading how far they came.
+        if self._outputs is None or self._outputs.used:
+            self._outputs = self._new_outputs()
+        names = {
+            self._program.marker(slot, wave): marker_name(slot, wave) for slot in slots for wave in self._waves_of(slot)
+        }
+        found = self._outputs.committed(names)
+        return self._outputs, {names[at]: marker for at, marker in found.items() if marker is not None}
+
+    def _is_out(self, slot: Slot, known: Mapping[str, Marker], request: WaveRequest) -> bool:
+        """Whether a task's outputs of this wave are already out.
+
+        Raises:
+            StreamsError: outputs are out that are not of this history.
+        """
+        if not self._program.config.exactly_once:
+            return False
+        for wave in self._waves_of(slot):
+            marker = known.get(marker_name(slot, wave))
+            if marker is not None:
+                check_marker(marker, self._program.checkpoint_id, request.version.batch, request.content)
+        marker = known.get(marker_name(slot, request.version.wave))
+        return marker is not None and marker.batch == request.version.batch
+
+    def _begin(
+        self, request: WaveRequest, slots: list[Slot], early: Mapping[Partition, Done], known: Mapping[str, Marker]
+    ) -> None:
+        """Have all tasks as they were before the wave, or further where work was done ahead."""
+        if self._globals.advance(request.global_ends):
+            for task_slot in self._slots.values():  # they look at the old tables
+                task_slot.close()
+        ahead = {done.slot for done in early.values()}
+        for slot in slots:
+            markers = (known.get(marker_name(slot, wave)) for wave in self._waves_of(slot))
+            states = [marker.state for marker in markers if marker is not None and marker.state is not None]
+            self._slots[slot].begin(
+                request.version,
+                request.now,
+                self._globals.state,
+                ahead=slot in ahead,
+                at_least=max((state for state in states if state < request.version), default=None),
+            )
+
+    def _markers(self, request: WaveRequest, slots: list[Slot]) -> dict[int, Marker]:
+        """What is to be known of tasks once their outputs are out."""
+        version, checkpoint = request.version, self._program.checkpoint_id
+        return {
+            self._program.marker(slot, version.wave): Marker(
+                checkpoint,
+                marker_name(slot, version.wave),
+                version.batch,
+                request.content,
+                self._slots[slot].state,
+            )
+            for slot in slots
+        }
+
+    def _statistics(
+        self, request: WaveRequest, slots: list[Slot], read: int, written: int, laps: _Laps
+    ) -> dict[str, Any]:
+        """What the driver is told."""
+        return {
             "lane": self._index,
             "begun": time.time() if self._inputs is None or self._inputs.begun is None else self._inputs.begun,
-            "wave": version.wave,
+            "wave": request.version.wave,
+            "batch": request.version.batch,
             "read": read,
+            "ends": [(*partition, end) for partition, (_, end) in request.ranges.items()],
             "record_bytes": self._record_bytes,
             "processed": sum(self._slots[slot].processed for slot in slots),
-            "written": writing.count,
+            "written": written,
             **laps.seconds,
             "tasks": {slot.task_id: self._slots[slot].statistics() for slot in slots},
         }
-        result = sending.parcels(now, statistics)
-        self._done = {version: result}
-        if sure:
-            spans = {partition: (ranges[partition][1], end) for partition, end in sure.items()}
-            self._early.allow(version, self._alone(ranges), spans)
-        return result
 
     def _process(
         self,
-        version: Version,
+        request: WaveRequest,
         slots: list[Slot],
-        ranges: Mapping[Partition, tuple[int, int]],
         early: Mapping[Partition, Done],
-        parcels: list[Parcel],
         sending: Sending,
         writing: Writing,
         laps: _Laps,
     ) -> int:
         """Have all tasks take what is for them; answers how many records were read."""
+        ranges, version = request.ranges, request.version
         alone = self._alone(ranges)
         for done in early.values():
             writing.add(done.slot, sending.split(done.slot, done.outputs))
         laps.end("write_s")
         # In a fixed order, as tasks take partitions with equal times in it.
-        whole = merged(parcels) | {partition: [] for partition in ranges if partition not in alone}
+        whole = merged(request.parcels) | {partition: [] for partition in ranges if partition not in alone}
         count = sum(done.count for done in early.values())
         left = {partition: (done.end, ranges[partition][1]) for partition, done in early.items()}
         for partition, records in self._read({**ranges, **left}):
@@ -206,11 +290,6 @@ class Lane:
         if self._outputs is not None:
             self._outputs.close()
         return Outputs(self._program, self._index)
-
-    def _committed(self, outputs: Outputs, slots: list[Slot], version: Version) -> set[Slot]:
-        """The tasks whose outputs of this wave are already out."""
-        markers = {self._program.marker(slot, version.wave): slot for slot in slots}
-        return {markers[marker] for marker, batch in outputs.committed(markers).items() if batch >= version.batch}
 
     def _read(self, ranges: Mapping[Partition, tuple[int, int]]) -> Iterator[tuple[Partition, list[RawRecord]]]:
         wanted = {partition: span for partition, span in ranges.items() if span[0] < span[1]}

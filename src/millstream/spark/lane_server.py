@@ -23,7 +23,7 @@ from millstream.errors import MillstreamError
 from millstream.spark.failures import described
 from millstream.spark.frames import pack, receive, send, unpack
 from millstream.spark.handover import Handover
-from millstream.spark.lane import Lane
+from millstream.spark.lane import Lane, WaveRequest
 from millstream.spark.outputs import ProducerStuck
 from millstream.spark.processes import alive
 from millstream.spark.shipping import PROGRAM, unpacked
@@ -173,13 +173,17 @@ def _run(lane: Lane, request: dict[str, Any], handover: Handover) -> list[tuple[
     if wave == 0:
         handover.forget_before(batch)
     rows = lane.run(
-        Version(batch, wave),
-        request["now"],
-        request["attempt"],
-        {(topic, partition): (start, end) for topic, partition, start, end in request["ranges"]},
-        {(topic, partition): end for topic, partition, end in request["globals"]},
-        [unpack(handover.take(parcel)) for parcel in request["parcels"]],
-        {(topic, partition): end for topic, partition, end in request["sure"]},
+        WaveRequest(
+            Version(batch, wave),
+            request["now"],
+            request["attempt"],
+            {(topic, partition): (start, end) for topic, partition, start, end in request["ranges"]},
+            {(topic, partition): end for topic, partition, end in request["globals"]},
+            [unpack(handover.take(parcel)) for parcel in request["parcels"]],
+            {(topic, partition): end for topic, partition, end in request["sure"]},
+            request["content"],
+            request["membership"],
+        )
     )
     return [(to, parcel.wave, handover.give(batch, wave, to, parcel.wave, pack(parcel))) for to, parcel in rows]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import logging
 import os
@@ -21,14 +22,16 @@ from millstream.kafka.clients import make_producer
 from millstream.kafka.topics import NewTopic
 from millstream.spark import lane_client
 from millstream.spark.admission import LAST, OTHER_TOPICS
+from millstream.spark.agreement import check_agreement, progress_of
 from millstream.spark.checkpoint import Checkpoint, checkpoint_location, run_name
 from millstream.spark.frames import unpack
 from millstream.spark.outputs import transactional_id
+from millstream.spark.ownership import Ownership
 from millstream.spark.plan import Plan
 from millstream.spark.program import Program
 from millstream.spark.session import lanes_of
 from millstream.spark.shipping import PROGRAM, shipped
-from millstream.spark.source import FORMAT, RESTS, SCHEMA, MillstreamSource, Run
+from millstream.spark.source import FORMAT, MEMBERSHIP, RESTS, SCHEMA, MillstreamSource, Run
 from millstream.spark.statistics import Statistics
 from millstream.spark.waves import lane_keys, wave_function
 from millstream.topology.nodes import SourceNode
@@ -68,9 +71,10 @@ class Launched:
         """Leave nothing behind; lanes end when they see it."""
         shutil.rmtree(self.directory, ignore_errors=True)
 
-    def start_query(self, statistics: Statistics, *, once: bool) -> StreamingQuery:
+    def start_query(self, statistics: Statistics, ownership: Ownership, *, once: bool) -> StreamingQuery:
         """Start the streaming query."""
         program = self.program
+        ownership.publish(self.control.with_suffix(MEMBERSHIP))
         pickled = (self.directory / PROGRAM).read_bytes()
         keys = lane_keys(program.lanes)
         self.session.dataSource.register(MillstreamSource)
@@ -88,10 +92,10 @@ class Launched:
 
         def finish(batch: DataFrame, batch_id: int) -> None:
             started = time.perf_counter()
-            reports = [unpack(bytes(row.parcel)) for row in batch.collect()]
-            statistics.add(
-                [report.statistics for report in reports if report.wave == -1], time.perf_counter() - started
-            )
+            parcels = [unpack(bytes(row.parcel)) for row in batch.collect()]
+            reports = [parcel.statistics for parcel in parcels if parcel.wave == -1]
+            statistics.add(reports, time.perf_counter() - started)
+            ownership.commit(progress_of(program, reports))
             known = {"batch_seconds": statistics.lane_seconds, "record_bytes": statistics.record_bytes}
             self.control.with_suffix(LAST).write_text(json.dumps(known))
             next_due = statistics.next_due()
@@ -109,27 +113,41 @@ class Launched:
         return writer.start()
 
 
-def launch(topology: Topology, config: StreamsConfig, session: SparkSession) -> Launched:
-    """Check and prepare everything that is outside of the query: topics, checkpoint, other copies of the application.
+def launch(topology: Topology, config: StreamsConfig, session: SparkSession, ownership: Ownership) -> Launched:
+    """Check and prepare everything that is outside of the query: topics, checkpoint, what earlier runs left.
+
+    Args:
+        topology: what to run.
+        config: how and where.
+        session: Spark.
+        ownership: this copy of the application is its owner.
 
     Raises:
         MillstreamError: something is missing or does not fit.
     """
-    admin = Admin(config)
-    admin.wait_until_available()
-    external = _external_topics(topology, admin)
-    plan = Plan(topology, external)
-    lanes = min(lanes_of(session), max(1, len(plan.slots)))
-    checkpoint = checkpoint_location(config)
-    remembered = Checkpoint(checkpoint).open(config.application_id, topology, plan, lanes)
-    run_id = run_name(config.application_id, uuid.uuid4().hex)
-    # Elsewhere the driver's number means nothing.
-    driver = os.getpid() if str(session.sparkContext.master).startswith("local") else None
-    program = Program(run_id, topology, plan, config, lanes, checkpoint, driver, remembered.id, remembered.markers)
-    if config.exactly_once:
+    with contextlib.closing(Admin(config)) as admin:
+        admin.wait_until_available()
+        external = _external_topics(topology, admin)
+        plan = Plan(topology, external)
+        lanes = min(lanes_of(session), max(1, len(plan.slots)))
+        checkpoint = Checkpoint(checkpoint_location(config))
+        remembered = checkpoint.compare(config.application_id, topology, plan, lanes, ownership.checkpoint)
+        run_id = run_name(config.application_id, uuid.uuid4().hex)
+        # Elsewhere the driver's number means nothing.
+        driver = os.getpid() if str(session.sparkContext.master).startswith("local") else None
+        program = Program(
+            run_id, topology, plan, config, lanes, checkpoint.location, driver, remembered.id, remembered.markers
+        )
         admin.ensure_topic(NewTopic(program.progress_topic, max(1, len(remembered.markers))))
-        if remembered.moved:  # their lanes do not shut out those they had before
-            _shut_out(config, range(remembered.lanes))
+        check_agreement(
+            program,
+            ownership,
+            admin.partition_counts([program.progress_topic])[program.progress_topic],
+            is_new=remembered.is_new,
+        )
+        checkpoint.remember(remembered)
+    if config.exactly_once and remembered.moved:  # their lanes do not shut out those they had before
+        _shut_out(config, range(remembered.lanes))
     directory = lane_client.directory(run_id)
     pickled = shipped(program)
     (directory / PROGRAM).write_bytes(pickled)

@@ -10,13 +10,14 @@ from concurrent.futures import ThreadPoolExecutor
 from concurrent.futures import TimeoutError as FutureTimeout
 from typing import TypeVar
 
-from confluent_kafka import Consumer, KafkaException, Message, Producer, TopicPartition
 from confluent_kafka import KafkaError as ClientError
+from confluent_kafka import KafkaException, Message, Producer, TopicPartition
 
 from millstream.config import client_properties
-from millstream.errors import ProductionError
+from millstream.errors import FencedError, ProductionError, StreamsError
 from millstream.kafka.clients import ErrorWatch, make_consumer, make_producer
 from millstream.kafka.errors import UNAVAILABLE, translate
+from millstream.spark.markers import Marker, read_marker
 from millstream.spark.program import Program
 from millstream.task.records import OutputRecord
 
@@ -37,6 +38,18 @@ _LOOSE = frozenset(
         "message.send.max.retries",
         "request.required.acks",
         "retries",
+    }
+)
+
+#: What Kafka says to who was the owner of the application, or of a transactional id, and is not any more.
+_FENCED = frozenset(
+    {
+        ClientError._FENCED,
+        ClientError.FENCED_INSTANCE_ID,
+        ClientError.ILLEGAL_GENERATION,
+        ClientError.INVALID_PRODUCER_EPOCH,
+        ClientError.PRODUCER_FENCED,
+        ClientError.UNKNOWN_MEMBER_ID,
     }
 )
 
@@ -72,26 +85,20 @@ class Outputs:
         self._producer: Producer = make_producer(
             program.config, identity, watch=ErrorWatch(), overrides=overrides, on_failure=self._not_delivered
         )
-        self._group: Consumer | None = None
         self._thread = ThreadPoolExecutor(1, "markers")
         if self._exactly_once:
             _patiently("begin transactions", lambda: self._producer.init_transactions(_TRANSACTION_SECONDS))
-            self._group = make_consumer(
-                program.config,
-                overrides={"group.id": program.progress_group, "isolation.level": "read_committed"},
-            )
+        # Reads what is committed, and waits for what is in a transaction that is just being committed.
+        self._group = make_consumer(program.config, overrides={"isolation.level": "read_committed"})
 
-    def committed(self, markers: Iterable[int]) -> dict[int, int]:
-        """The last batch whose outputs are out, by marker; -1 for none."""
-        if self._group is None:
-            return dict.fromkeys(markers, -1)
-        partitions = [TopicPartition(self._program.progress_topic, marker) for marker in markers]
-        group = self._group
-        found = _patiently("read the progress", lambda: group.committed(partitions, _TRANSACTION_SECONDS))
-        for place in found:
-            if place.error is not None:
-                raise translate(place.error, "read the progress")
-        return {place.partition: place.offset - 1 if place.offset > 0 else -1 for place in found}
+    def committed(self, partitions: Iterable[int]) -> dict[int, Marker | None]:
+        """The markers at partitions of the progress topic; None where there is none yet."""
+        wanted = [TopicPartition(self._program.progress_topic, partition) for partition in partitions]
+        found = _patiently("read the progress", lambda: self._group.committed(wanted, _TRANSACTION_SECONDS))
+        for at in found:
+            if at.error is not None:
+                raise translate(at.error, "read the progress")
+        return {at.partition: read_marker(at) for at in found}
 
     def write(self, records: Iterable[OutputRecord]) -> None:
         """Write records; readers of committed records see them after `commit`."""
@@ -99,12 +106,17 @@ class Outputs:
             self._begin()
             self._produce(records)
 
-    def commit(self, markers: Mapping[int, int]) -> None:
-        """All that was written is there, and with it, if exactly once, the batch of each marker."""
+    def commit(self, markers: Mapping[int, Marker], membership: bytes) -> None:
+        """All that was written is there, and with it, if exactly once, the markers.
+
+        Args:
+            markers: by their partitions of the progress topic.
+            membership: of the application's owner; Kafka refuses what comes from a former one.
+        """
         with self._reported():
             self._begin()
             if self._exactly_once:
-                self._mark(markers)
+                self._mark(markers, membership)
                 self._producer.commit_transaction(_TRANSACTION_SECONDS)
             else:
                 self._producer.flush()
@@ -123,8 +135,7 @@ class Outputs:
         """Wait for nothing: what is not committed is not meant to be seen."""
         self._thread.shutdown(wait=False)
         self._producer.purge()
-        if self._group is not None:
-            self._group.close()
+        self._group.close()
 
     @contextlib.contextmanager
     def _reported(self) -> Iterator[None]:
@@ -156,17 +167,13 @@ class Outputs:
                     poll(0.1)
         poll(0)
 
-    def _mark(self, markers: Mapping[int, int]) -> None:
-        if self._group is not None and markers:
-            # An offset is the next batch, as for consumers: 0 could not be told from nothing.
-            offsets = [
-                TopicPartition(self._program.progress_topic, marker, batch + 1) for marker, batch in markers.items()
-            ]
-            metadata = self._group.consumer_group_metadata()
+    def _mark(self, markers: Mapping[int, Marker], membership: bytes) -> None:
+        if markers:
+            offsets = [marker.at(self._program.progress_topic, partition) for partition, marker in markers.items()]
             # In a thread: librdkafka may wait for ever here when the broker was away, whatever the timeout says
             # (its issues 5456 and 5511).
             sending = self._thread.submit(
-                self._producer.send_offsets_to_transaction, offsets, metadata, _TRANSACTION_SECONDS
+                self._producer.send_offsets_to_transaction, offsets, membership, _TRANSACTION_SECONDS
             )
             try:
                 sending.result(_MARK_SECONDS)
@@ -200,7 +207,13 @@ def transactional_id(application_id: str, lane: int) -> str:
     return f"{application_id}-lane-{lane}"
 
 
-def _failed(error: ClientError) -> ProductionError:
+def _failed(error: ClientError) -> StreamsError:
+    if error.code() in _FENCED:
+        return FencedError(
+            "this run of the application is not its owner any more",
+            detail=f"{error.name()}: {error.str()}",
+            hint="another copy has taken over, or this one was silent for too long and joins again",
+        )
     return ProductionError(
         "outputs could not be written",
         detail=f"{error.name()}: {error.str()}",

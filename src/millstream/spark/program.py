@@ -48,11 +48,6 @@ class Program:
         """The topic by whose committed offsets tasks tell which batches' outputs are out."""
         return f"{self.config.application_id}-progress"
 
-    @property
-    def progress_group(self) -> str:
-        """The group that holds those offsets."""
-        return f"{self.config.application_id}-progress-{self.checkpoint_id}"
-
     def marker(self, slot: Slot, wave: int) -> int:
         """The partition of the progress topic that tells how far a task's outputs of a wave are committed."""
         return self.markers[marker_name(slot, wave)]

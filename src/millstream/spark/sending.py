@@ -64,18 +64,24 @@ class Sending:
             if records and any(self._plan.parts[part].topics[topic] > 0 for part in self._plan.readers(topic)):
                 self._bundles[topic, partition, _READ_HERE] = records
 
-    def parcels(self, now: int, statistics: dict[str, Any]) -> list[tuple[int, Parcel]]:
+    def parcels(
+        self, now: int, content: str, membership: bytes, statistics: dict[str, Any]
+    ) -> list[tuple[int, Parcel]]:
         """A parcel for each lane and wave that gets something, one to this lane for every wave, the statistics."""
         batch = self._version.batch
+
+        def parcel(wave: int, bundles: list[Bundle]) -> Parcel:
+            return Parcel(wave, batch, now, bundles, content=content, membership=membership)
+
         sent: dict[tuple[int, int], list[Bundle]] = {}
         for (topic, partition, origin), records in self._bundles.items():
             if not records:
                 continue
             for lane, wave in self._receivers(topic, partition):
                 sent.setdefault((lane, wave), []).append(Bundle(topic, partition, origin, records))
-        parcels = [(lane, Parcel(wave, batch, now, bundles)) for (lane, wave), bundles in sent.items()]
+        parcels = [(lane, parcel(wave, bundles)) for (lane, wave), bundles in sent.items()]
         if self._version.wave == 0:
-            parcels += [(self._lane, Parcel(wave, batch, now, [])) for wave in range(1, self._plan.waves)]
+            parcels += [(self._lane, parcel(wave, [])) for wave in range(1, self._plan.waves)]
         parcels.append((self._lane, Parcel(-1, batch, now, [], statistics)))
         return parcels
 

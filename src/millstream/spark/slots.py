@@ -28,7 +28,12 @@ _NO_THROTTLE = {"emit_interval_ms_windowed_aggregation": 0, "emit_interval_ms_ou
 
 
 class TaskSlot:
-    """A task that is as far as its version says, here or, after a look at its files, from anywhere else."""
+    """A task that is as far as its version says, here or, after a look at its files, from anywhere else.
+
+    This is the one place that knows whether the task can be used. It is *clean* after a wave that was finished, and
+    only then. Whatever touches it makes it unclean first, so that an error, on whatever path it goes, leaves a task
+    that the next wave builds anew from its files.
+    """
 
     def __init__(self, program: Program, slot: Slot, lane: int) -> None:
         self._program = program
@@ -37,39 +42,68 @@ class TaskSlot:
         file_system, root = filesystem(program.checkpoint)
         self._files = StateFiles(file_system, f"{root}/millstream/state/{slot.task_id}")
         self._task: Task | None = None
-        #: The last wave this copy has seen, done here or taken from the files.
-        self._version = BEGINNING
+        #: The wave after which the task is exactly what its files say; None while something is being done with it.
+        self._clean: Version | None = None
+        #: Whether all that was done since then are whole chunks of records of the next wave.
+        self._ahead = False
         self._saved_progress: bytes | None = None
         self.changed = False
         self.processed = 0
         self._processed_before = 0
         self._had_records = False
-        #: Whether some records of the next wave are already processed.
-        self._early = False
         self._state_bytes = 0
         self._restored = 0
         #: Where its persistent stores keep their files.
         self._directory: Path | None = None
 
+    @property
+    def state(self) -> Version | None:
+        """The version of its last state file; None if it never had any."""
+        return self._files.last
+
     def is_current(self, version: Version) -> bool:
         """Whether this copy did the wave before, so that no file can know more."""
-        return self._task is not None and self._version == self._before(version)
+        return self._clean == self._before(version)
 
-    def begin(self, version: Version, now: int, global_state: GlobalState | None) -> None:
-        """Be as far as a wave wants it."""
-        task = self._current_task(version, now, global_state)
+    def begin(
+        self,
+        version: Version,
+        now: int,
+        global_state: GlobalState | None,
+        *,
+        ahead: bool = False,
+        at_least: Version | None = None,
+    ) -> None:
+        """Be as far as a wave wants it.
+
+        Args:
+            version: the wave.
+            now: the batch's time.
+            global_state: the global tables.
+            ahead: go on with what was done of this wave before it was asked for.
+            at_least: how new the files must be at least, if somebody knows.
+        """
+        if not (ahead and self._ahead) and not self.is_current(version):
+            self._bring_to(version, now, global_state, at_least)
+        task = self._running
+        self._clean = None
         task.context.batch_time = now  # type: ignore[attr-defined]
-        if not self._early:
+        if not self._ahead:
             self._processed_before = task.metrics.processed_records
             self._had_records = False
-        self._early = False
+        self._ahead = False
 
     def process_early(self, records: Mapping[Partition, list[RawRecord]]) -> list[OutputRecord]:
         """Process records of the next wave, before it has begun."""
-        if not self._early:
+        if not self._ahead:
+            if self._clean is None:
+                raise AssertionError("the task is not clean")
             self._processed_before = self._running.metrics.processed_records
-            self._early = True
-        return self.process(records)
+            self._had_records = False
+        self._clean, self._ahead = None, False
+        outputs = self.process(records)
+        self._ahead = True
+        return outputs
 
     def process(self, records: Mapping[Partition, list[RawRecord]]) -> list[OutputRecord]:
         """Process some records of the wave, or all of them; answers the outputs."""
@@ -100,10 +134,10 @@ class TaskSlot:
 
     def finish(self, version: Version) -> None:
         """The wave's outputs are out."""
-        self._version = version
+        self._clean = version
         if self._task is not None and self._files.needs_base:
             self._files.write_base(version, self._task.snapshot(), self._task.save())
-        if version.batch % 20 == 0 and version.wave == 0:
+        if version.batch % 20 == 0:
             self._files.forget_before(version.batch - 1)
 
     def statistics(self) -> dict[str, Any]:
@@ -118,16 +152,17 @@ class TaskSlot:
             "stream_time": self._task.context.stream_time,
             "state_bytes": self._state_bytes,
             "restored": self._restored,
+            "state": self.state,
             "due": self._task.next_wall_clock_punctuation,
             "offsets": {f"{topic}-{partition}": at for (topic, partition), at in self._task.positions.items()},
         }
 
     def close(self) -> None:
         """Let the task go; what it held is in the files."""
+        self._clean, self._ahead = None, False
         if self._task is not None:
-            self._task.close(flush=False)
-            self._task = None
-            self._early = False
+            task, self._task = self._task, None
+            task.close(flush=False)
             if self._directory is not None:
                 shutil.rmtree(self._directory, ignore_errors=True)
 
@@ -149,24 +184,26 @@ class TaskSlot:
         index = waves.index(version.wave)
         return Version(version.batch, waves[index - 1]) if index else Version(version.batch - 1, waves[-1])
 
-    def _current_task(self, version: Version, now: int, global_state: GlobalState | None) -> Task:
-        """The task as it was before a wave."""
-        if self.is_current(version) and self._task is not None:
-            return self._task
-        if self._task is not None and self._version < self._before(version):
-            news = list(self._files.since(self._version, version))
-            if not any(is_base for _, is_base, _ in news):
-                for _, _, name in news:
-                    found, progress = self._files.read(name)
-                    changes = {store: segments.decode(data) for store, data in found}
-                    self._task.apply_changes(changes, progress)
-                    self._saved_progress = progress
-                self._version = self._before(version)
-                return self._task
-        self.close()
-        self._task = self._restore(version, now, global_state)
-        self._version = self._before(version)
-        return self._task
+    def _bring_to(self, version: Version, now: int, global_state: GlobalState | None, at_least: Version | None) -> None:
+        """Have the task as it was before a wave, by the changes that it lacks or from the beginning."""
+        if self._clean is None or not self._follow(self._clean, version):
+            self.close()
+            self._task = self._restore(version, now, global_state)
+
+    def _follow(self, known: Version, version: Version) -> bool:
+        """Apply what others did since a wave; False if the files do not go back that far."""
+        if known >= self._before(version):
+            return False
+        news = list(self._files.since(known, version))
+        if any(is_base for _, is_base, _ in news):
+            return False
+        self._clean = None
+        for _, _, name in news:
+            found, progress = self._files.read(name)
+            changes = {store: segments.decode(data) for store, data in found}
+            self._running.apply_changes(changes, progress)
+            self._saved_progress = progress
+        return True
 
     def _fresh_directory(self) -> Path:
         """An empty directory: what a lane that was killed left is ahead of the files, and it may not quite be dead."""

@@ -32,6 +32,8 @@ FORMAT = "millstream"
 _ANSWER_TIME = timedelta(seconds=10)
 #: Ends the name of the file that says that a paused application has finished its last batch.
 RESTS = ".rests"
+#: Ends the name of the file that holds the membership of the application's owner.
+MEMBERSHIP = ".membership"
 
 
 @dataclass(frozen=True)
@@ -123,7 +125,6 @@ class TopicsReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
         with told():
             admission = self._parts()[1]
-            admission.processed(start)
             if self._control.exists():  # paused, or closing
                 with contextlib.suppress(FileNotFoundError):  # closed
                     self._control.with_suffix(RESTS).touch()
@@ -134,6 +135,8 @@ class TopicsReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
         if start == end:
             return []
+        from millstream.spark.markers import content_of
+
         program, _ = self._parts()
         ranges: list[list[list[Any]]] = [[] for _ in range(program.lanes)]
         sure: list[list[list[Any]]] = [[] for _ in range(program.lanes)]
@@ -142,6 +145,8 @@ class TopicsReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             for topic, offsets in end.get("globals", {}).items()
             for partition, offset in offsets.items()
         ]
+        content = content_of(end)
+        membership = self._control.with_suffix(MEMBERSHIP).read_bytes()
         for topic, offsets in end["topics"].items():
             before = {**end.get("from", {}).get(topic, {}), **start.get("topics", {}).get(topic, {})}
             for partition, offset in offsets.items():
@@ -160,6 +165,8 @@ class TopicsReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                     "globals": globals_,
                     "parcels": [],
                     "sure": sure[lane],
+                    "content": content,
+                    "membership": membership,
                 },
             )
             for lane in range(program.lanes)

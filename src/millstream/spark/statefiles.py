@@ -62,6 +62,8 @@ class StateFiles:
 
     file_system: fs.FileSystem
     directory: str
+    #: The version of the last file that was written or restored.
+    last: Version | None = field(default=None, init=False)
     _base_bytes: int = field(default=0, init=False)
     _changes_bytes: int = field(default=0, init=False)
     _files: int = field(default=0, init=False)

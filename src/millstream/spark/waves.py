@@ -53,6 +53,8 @@ def wave_function(
                 "globals": [],
                 "parcels": mine,
                 "sure": [],
+                "content": head.content,
+                "membership": head.membership,
             }
             results = lane_client.call(run_id, lane, driver, program, request)
             rows += [(keys[to], to_wave, parcel) for to, to_wave, parcel in results]

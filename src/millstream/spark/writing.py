@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from millstream.spark.markers import Marker
 from millstream.spark.outputs import Outputs
 from millstream.spark.plan import Slot
 from millstream.task.records import OutputRecord
@@ -36,8 +37,8 @@ class Writing:
         else:
             self._kept += records
 
-    def commit(self, markers: Mapping[int, int]) -> None:
-        """That was all; make it count."""
+    def commit(self, markers: Mapping[int, Marker], membership: bytes) -> None:
+        """That was all; make it count. See `Outputs.commit`."""
         if self._kept:
             self._outputs.write(self._kept)
-        self._outputs.commit(markers)
+        self._outputs.commit(markers, membership)
