@@ -14,8 +14,7 @@ from millstream.spark.plan import Slot
 from millstream.spark.processes import alive
 from millstream.spark.program import Program
 from millstream.spark.statefiles import BEGINNING, StateFiles, Version, filesystem
-from millstream.state import segments
-from millstream.state.store import StateStore
+from millstream.state.store import LogEntry, StateStore
 from millstream.task.context import host_context
 from millstream.task.globals import GlobalState
 from millstream.task.records import OutputRecord, RawRecord
@@ -102,9 +101,8 @@ class TaskSlot:
         """The wave's outputs are out."""
         self._version = version
         if self._task is not None and self._files.needs_base:
-            self._files.write_base(version, self._task.snapshot(), self._task.save())
-        if version.batch % 20 == 0 and version.wave == 0:
-            self._files.forget_before(version.batch - 1)
+            self._files.write_base(self._task.snapshot(), self._task.save())
+        self._files.forget_before(version.batch - 1)
 
     def statistics(self) -> dict[str, Any]:
         """What the driver is told."""
@@ -154,15 +152,20 @@ class TaskSlot:
         if self.is_current(version) and self._task is not None:
             return self._task
         if self._task is not None and self._version < self._before(version):
-            news = list(self._files.since(self._version, version))
-            if not any(is_base for _, is_base, _ in news):
-                for _, _, name in news:
-                    found, progress = self._files.read(name)
-                    changes = {store: segments.decode(data) for store, data in found}
-                    self._task.apply_changes(changes, progress)
-                    self._saved_progress = progress
+            task = self._task
+
+            def follow(changes: dict[str, list[LogEntry]], progress: bytes) -> None:
+                task.apply_changes(changes, progress)
+                self._saved_progress = progress
+
+            try:
+                followed = self._files.follow(version, follow)
+            except BaseException:
+                self.close()  # it may have taken a part
+                raise
+            if followed:
                 self._version = self._before(version)
-                return self._task
+                return task
         self.close()
         self._task = self._restore(version, now, global_state)
         self._version = self._before(version)
@@ -192,18 +195,13 @@ class TaskSlot:
         }
 
         def restore(stores: Mapping[str, StateStore]) -> bytes | None:
-            progress = None
-            names = [name for _, _, name in self._files.since(BEGINNING, version)]
-            self._files.restored(names)
-            for name in names:
-                found, progress = self._files.read(name)
-                for store, data in found:
-                    if store in stores:
-                        entries = segments.decode(data)
-                        stores[store].apply_changes(entries)
-                        self._restored += len(entries)
-            self._saved_progress = progress
-            return progress
+            def apply(store: str, entries: list[LogEntry]) -> None:
+                if store in stores:
+                    stores[store].apply_changes(entries)
+                    self._restored += len(entries)
+
+            self._saved_progress = self._files.restore(version, apply)
+            return self._saved_progress
 
         return Task(
             program.topology,
