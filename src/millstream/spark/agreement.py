@@ -137,14 +137,11 @@ def check_new(application_id: str, keeps_state: bool, notes: Iterable[Committed]
     )
 
 
-def check_known(
-    checkpoint: str, exactly_once: bool, log: SparkLog, notes: Iterable[Committed], markers: Iterable[Marker]
-) -> None:
+def check_known(checkpoint: str, log: SparkLog, notes: Iterable[Committed], markers: Iterable[Marker]) -> None:
     """See that a checkpoint and Kafka's progress belong together.
 
     Args:
         checkpoint: the checkpoint's id.
-        exactly_once: whether outputs must not come again.
         log: what Spark's log knows.
         notes: what stands beside the group's offsets.
         markers: the progress of tasks.
@@ -162,12 +159,10 @@ def check_known(
             )
     latest = log.latest
     for marker in markers:
-        if exactly_once and (latest is None or marker.batch > latest):
+        if latest is None or marker.batch > latest:
             here = "Spark's log is empty" if latest is None else f"Spark's log ends with batch {latest}"
             raise gone_back(marker, here)
-        # At least once may go back: what is processed again is the same, with the state as it was then.
-        content = log.contents.get(marker.batch, marker.content) if exactly_once else marker.content
-        check_marker(marker, checkpoint, marker.batch, content)
+        check_marker(marker, checkpoint, marker.batch, log.contents.get(marker.batch, marker.content))
 
 
 def check_agreement(program: Program, ownership: Ownership, progress_partitions: int, *, is_new: bool) -> None:
@@ -195,8 +190,7 @@ def check_agreement(program: Program, ownership: Ownership, progress_partitions:
         keeps_state = any(isinstance(node, ProcessorNode) and node.stores for node in program.topology.nodes.values())
         check_new(program.config.application_id, keeps_state, notes, markers)
     else:
-        log = SparkLog.read(program.checkpoint)
-        check_known(program.checkpoint_id, program.config.exactly_once, log, notes, markers)
+        check_known(program.checkpoint_id, SparkLog.read(program.checkpoint), notes, markers)
 
 
 def progress_of(program: Program, reports: Iterable[Mapping[str, Any]]) -> list[TopicPartition]:
@@ -212,7 +206,7 @@ def progress_of(program: Program, reports: Iterable[Mapping[str, Any]]) -> list[
         offsets += [TopicPartition(topic, at, end, metadata=metadata) for topic, at, end in report["ends"]]
         if not program.config.exactly_once:
             offsets += [
-                Marker(program.checkpoint_id, marker, report["batch"], "", Version(*task["state"])).at(
+                Marker(program.checkpoint_id, marker, report["batch"], report["content"], Version(*task["state"])).at(
                     program.progress_topic, program.markers[marker]
                 )
                 for name, task in report["tasks"].items()

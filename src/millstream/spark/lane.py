@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import logging
-import tempfile
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
-from millstream.kafka.partitioner import partition_for
-from millstream.processors.user_context import HostContext
 from millstream.spark.checkpoint import marker_name
 from millstream.spark.early import Done, Early
 from millstream.spark.frames import Parcel
@@ -212,6 +208,7 @@ class Lane:
             "wave": request.version.wave,
             "batch": request.version.batch,
             "read": read,
+            "content": request.content,
             "ends": [(*partition, end) for partition, (_, end) in request.ranges.items()],
             "record_bytes": self._record_bytes,
             "processed": sum(self._slots[slot].processed for slot in slots),
@@ -350,29 +347,3 @@ def _usual_size(records: list[RawRecord]) -> float:
     """Bytes of a record, by some of them."""
     sizes = [len(key or b"") + len(value or b"") for key, value, *_ in records[:_SAMPLE]]
     return sum(sizes) / len(sizes) if sizes else 0.0
-
-
-class LaneContext(HostContext):
-    """The context of a task on Spark: the batch's clock, and the partitions of topics."""
-
-    plan_partitions: Mapping[str, int] = {}
-    batch_time: int = 0
-
-    def now(self) -> int:
-        """The batch's time, which is the same when a batch is run again."""
-        return self.batch_time
-
-    def partition_count(self, topic: str) -> int:
-        """How many partitions a topic has; 1 for one that is not known."""
-        return self.plan_partitions.get(topic, 1)
-
-    def default_partition(self, topic: str, key: bytes) -> int | None:
-        """Where Kafka's partitioner puts a key."""
-        count = self.plan_partitions.get(topic)
-        return None if count is None else partition_for(key, count)
-
-
-def state_directory(program: Program, slot: Slot) -> Path:
-    """Where a task's persistent stores keep their files while a lane works on them."""
-    base = program.config.state_dir or Path(tempfile.gettempdir()) / "millstream"
-    return Path(base) / program.config.application_id / slot.task_id

@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from millstream.spark.inputs import Partition
+from millstream.spark.lane_context import LaneContext, state_directory
 from millstream.spark.plan import Slot
 from millstream.spark.processes import alive
 from millstream.spark.program import Program
-from millstream.spark.statefiles import BEGINNING, StateFiles, Version, filesystem
-from millstream.state import segments
-from millstream.state.store import StateStore
+from millstream.spark.statefiles import StateFiles, Version, filesystem
+from millstream.state.store import LogEntry, StateStore
 from millstream.task.context import host_context
 from millstream.task.globals import GlobalState
 from millstream.task.records import OutputRecord, RawRecord
@@ -136,9 +136,8 @@ class TaskSlot:
         """The wave's outputs are out."""
         self._clean = version
         if self._task is not None and self._files.needs_base:
-            self._files.write_base(version, self._task.snapshot(), self._task.save())
-        if version.batch % 20 == 0:
-            self._files.forget_before(version.batch - 1)
+            self._files.write_base(self._task.snapshot(), self._task.save())
+        self._files.forget_before(version.batch - 1)
 
     def statistics(self) -> dict[str, Any]:
         """What the driver is told."""
@@ -186,29 +185,23 @@ class TaskSlot:
 
     def _bring_to(self, version: Version, now: int, global_state: GlobalState | None, at_least: Version | None) -> None:
         """Have the task as it was before a wave, by the changes that it lacks or from the beginning."""
-        if self._clean is None or not self._follow(self._clean, version):
+        if self._clean is None or self._clean >= self._before(version) or not self._follow(version, at_least):
             self.close()
-            self._task = self._restore(version, now, global_state)
+            self._task = self._restore(version, now, global_state, at_least)
 
-    def _follow(self, known: Version, version: Version) -> bool:
-        """Apply what others did since a wave; False if the files do not go back that far."""
-        if known >= self._before(version):
-            return False
-        news = list(self._files.since(known, version))
-        if any(is_base for _, is_base, _ in news):
-            return False
+    def _follow(self, version: Version, at_least: Version | None) -> bool:
+        """Apply what others did; False if the files do not go back as far as this copy."""
+        task = self._running
         self._clean = None
-        for _, _, name in news:
-            found, progress = self._files.read(name)
-            changes = {store: segments.decode(data) for store, data in found}
-            self._running.apply_changes(changes, progress)
+
+        def apply(changes: dict[str, list[LogEntry]], progress: bytes) -> None:
+            task.apply_changes(changes, progress)
             self._saved_progress = progress
-        return True
+
+        return self._files.follow(version, apply, at_least)
 
     def _fresh_directory(self) -> Path:
         """An empty directory: what a lane that was killed left is ahead of the files, and it may not quite be dead."""
-        from millstream.spark.lane import state_directory
-
         directory = state_directory(self._program, self._slot)
         mine = directory / str(os.getpid())
         for left in directory.glob("*"):
@@ -216,9 +209,7 @@ class TaskSlot:
                 shutil.rmtree(left, ignore_errors=True)
         return mine
 
-    def _restore(self, version: Version, now: int, global_state: GlobalState | None) -> Task:
-        from millstream.spark.lane import LaneContext
-
+    def _restore(self, version: Version, now: int, global_state: GlobalState | None, at_least: Version | None) -> Task:
         program, slot = self._program, self._slot
         context = host_context(program.config, slot.task_id, LaneContext, defaults=_NO_THROTTLE)
         context.batch_time = now
@@ -229,18 +220,13 @@ class TaskSlot:
         }
 
         def restore(stores: Mapping[str, StateStore]) -> bytes | None:
-            progress = None
-            names = [name for _, _, name in self._files.since(BEGINNING, version)]
-            self._files.restored(names)
-            for name in names:
-                found, progress = self._files.read(name)
-                for store, data in found:
-                    if store in stores:
-                        entries = segments.decode(data)
-                        stores[store].apply_changes(entries)
-                        self._restored += len(entries)
-            self._saved_progress = progress
-            return progress
+            def apply(store: str, entries: list[LogEntry]) -> None:
+                if store in stores:
+                    stores[store].apply_changes(entries)
+                    self._restored += len(entries)
+
+            self._saved_progress = self._files.restore(version, apply, at_least)
+            return self._saved_progress
 
         return Task(
             program.topology,

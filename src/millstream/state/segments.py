@@ -1,24 +1,23 @@
 """Change segments: the changes of a store as one piece of bytes.
 
     magic      4  "MSSG"
-    version    1  1
+    version    1  2
     flags      1  0
     reserved   2  0
     count      4  number of entries
     keys       4  bytes of all keys
     values     8  bytes of all values
-    crc32      4  of everything else
     lengths of the keys      4 * count
     lengths of the values    4 * count, 0xFFFFFFFF: no value, the key is deleted
     the keys, then the values
 
-Numbers are little-endian. Entries are in the order in which the keys were first written; a key is there once.
+Numbers are little-endian. Entries are in the order in which the keys were first written; a key is there once. There is
+no checksum here: whoever stores a segment has one over all that is stored (`millstream.spark.stateformat`).
 """
 
 from __future__ import annotations
 
 import sys
-import zlib
 from array import array
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import accumulate
@@ -29,10 +28,8 @@ from millstream.errors import StateStoreError
 from millstream.state.store import LogEntry
 
 _MAGIC = b"MSSG"
-_VERSION = 1
+_VERSION = 2
 _HEADER = Struct("<4sBBHIIQ")
-_CRC = Struct("<I")
-_BODY = _HEADER.size + _CRC.size
 _DELETED = 0xFFFFFFFF
 _LENGTH = "I"
 
@@ -52,20 +49,18 @@ def encode(changes: Mapping[bytes, bytes | None] | Iterable[LogEntry]) -> bytes:
     if sys.byteorder == "big":
         key_lengths.byteswap()
         value_lengths.byteswap()
-    body = b"".join((key_lengths.tobytes(), value_lengths.tobytes(), keys, values))
     header = _HEADER.pack(_MAGIC, _VERSION, 0, 0, len(key_lengths), len(keys), len(values))
-    return b"".join((header, _CRC.pack(zlib.crc32(body, zlib.crc32(header))), body))
+    return b"".join((header, key_lengths.tobytes(), value_lengths.tobytes(), keys, values))
 
 
 def decode(segment: bytes) -> list[LogEntry]:
     """The changes in a segment.
 
     Raises:
-        StateStoreError: it is not a segment, of a later version, or damaged.
+        StateStoreError: it is not a segment, of another version, or not whole.
     """
     try:
         magic, version, _, _, count, key_bytes, value_bytes = _HEADER.unpack_from(segment)
-        (crc,) = _CRC.unpack_from(segment, _HEADER.size)
     except StructError:
         raise _damaged("it is too short") from None
     if magic != _MAGIC:
@@ -74,12 +69,11 @@ def decode(segment: bytes) -> list[LogEntry]:
         raise StateStoreError(
             "a change segment has a version that is not known here",
             detail=f"version {version}; this Millstream reads {_VERSION}",
-            hint="the state was written by a later Millstream: use that one",
+            hint="the state was written by another Millstream: use that one",
         )
-    whole = memoryview(segment)
-    body = whole[_BODY:]
-    if len(body) != 8 * count + key_bytes + value_bytes or zlib.crc32(body, zlib.crc32(whole[: _HEADER.size])) != crc:
-        raise _damaged("length or check sum do not fit")
+    body = memoryview(segment)[_HEADER.size :]
+    if len(body) != 8 * count + key_bytes + value_bytes:
+        raise _damaged("its length does not fit")
     key_lengths, value_lengths = array(_LENGTH), array(_LENGTH)
     key_lengths.frombytes(body[: 4 * count])
     value_lengths.frombytes(body[4 * count : 8 * count])
