@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -22,16 +22,32 @@ TEXT = Consumed(Serdes.string, Serdes.string)
 
 
 class Broker(Times):
-    """Topics with as many records as there are times."""
+    """Topics with as many records as there are times.
+
+    Attributes:
+        made: how often a topic was made, if more than once.
+        begin: the first offset that is still there, if it is not 0.
+    """
+
+    def __init__(self, times: Mapping[Partition, list[int]]) -> None:
+        super().__init__(times)
+        self.made: dict[str, int] = {}
+        self.begin: dict[Partition, int] = {}
 
     def end_offsets(self, partitions: Iterable[Partition], *, committed: bool | None = None) -> dict[Partition, int]:
         return {place: len(self.times[place]) for place in partitions}
 
     def begin_offsets(self, partitions: Iterable[Partition]) -> dict[Partition, int]:
-        return dict.fromkeys(partitions, 0)
+        return {place: self.begin.get(place, 0) for place in partitions}
 
     def committed_offsets(self, partitions: Iterable[Partition], group: str | None = None) -> dict[Partition, int]:
         return {}
+
+    def topic_ids(self, topics: Iterable[str]) -> dict[str, str]:
+        return {topic: f"{topic}-{self.made.get(topic, 1)}" for topic in topics}
+
+    def topics(self, *, internal: bool = False) -> dict[str, int]:
+        return {topic: 1 + max(number for name, number in self.times if name == topic) for topic, _ in self.times}
 
 
 def admission(builder: StreamsBuilder, broker: Broker, directory: Path, **options: Any) -> Admission:

@@ -84,8 +84,8 @@ class TopicsReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     """Reads the application's topics.
 
     Offsets are `{"batch": number, "now": milliseconds, "topics": {topic: {partition: offset}}, "globals": the same}`,
-    `"from"`, the same, has the start of partitions that the batch before did not know, and `"sure"` where the next
-    batch will not end before.
+    `"from"`, the same, has the start of partitions that do not go on where the batch before ended, `"sure"` where the
+    next batch will not end before, and `"ids"` tells topics from those of the same name that were there before them.
     """
 
     def __init__(self, run: Run, program: Path, control: Path) -> None:
@@ -134,7 +134,9 @@ class TopicsReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
         if start == end:
             return []
-        program, _ = self._parts()
+        program, admission = self._parts()
+        with told():
+            gone = admission.made_again(start, end)
         ranges: list[list[list[Any]]] = [[] for _ in range(program.lanes)]
         sure: list[list[list[Any]]] = [[] for _ in range(program.lanes)]
         globals_ = [
@@ -143,7 +145,9 @@ class TopicsReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             for partition, offset in offsets.items()
         ]
         for topic, offsets in end["topics"].items():
-            before = {**end.get("from", {}).get(topic, {}), **start.get("topics", {}).get(topic, {})}
+            before = {**start.get("topics", {}).get(topic, {}), **end.get("from", {}).get(topic, {})}
+            if topic in gone:
+                before = offsets
             for partition, offset in offsets.items():
                 lane = program.plan.reading_lane(topic, int(partition), program.lanes)
                 ranges[lane].append([topic, int(partition), before[partition], offset])
