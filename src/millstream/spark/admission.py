@@ -152,7 +152,10 @@ class Admission:
             if changed.is_news and self._has_other_topics(now, at_once=True):
                 return self._rest(start)
             there = changed.ends
-            new = {**_places(self._starts([place for place in self._partitions if place not in known])), **changed.starts}
+            new = {
+                **_places(self._starts([place for place in self._partitions if place not in known])),
+                **changed.starts,
+            }
             starts = {**known, **new}
             if self._stop_at is not None:
                 there = {place: min(end, self._stop_at[place]) for place, end in there.items()}
