@@ -6,7 +6,6 @@ import sys
 from collections.abc import Callable
 
 import cloudpickle
-
 from confluent_kafka import Message
 from tests.spark.conftest import Apps
 from tests.spark.conftest import apps as apps

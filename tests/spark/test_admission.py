@@ -206,7 +206,9 @@ def test_a_topic_that_was_made_again_goes_on_at_its_end(tmp_path: Path, caplog: 
 def test_a_topic_that_was_made_again_is_an_error_without_a_reset_policy(tmp_path: Path) -> None:
     app = Recreated(tmp_path, "none")
     app.make_again(30, 40)
-    with pytest.raises(StreamsError, match="records of in, partition 0, that were not yet processed are gone") as raised:
+    with pytest.raises(
+        StreamsError, match="records of in, partition 0, that were not yet processed are gone"
+    ) as raised:
         app.admission.next(app.start)
     assert "offset 100 comes next, but the topic was made again and has offsets 0 to 29" in str(raised.value)
     assert "offset_reset" in str(raised.value)

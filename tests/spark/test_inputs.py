@@ -163,7 +163,10 @@ def test_records_that_are_gone_are_an_error_without_a_reset_policy(
     topic = make_topic(1)
     produce(topic, [("k", letter) for letter in "abcdefgh"])
     delete_records(topic, 4)
-    for start, why in ((1, "offset 1 comes next, but the topic begins at offset 4"), (50, "the topic ends at offset 8")):
+    for start, why in (
+        (1, "offset 1 comes next, but the topic begins at offset 4"),
+        (50, "the topic ends at offset 8"),
+    ):
         with pytest.raises(StreamsError, match="that were not yet processed are gone") as raised:
             list(with_reset("none").read({(topic, 0): (start, 60)}))
         assert why in str(raised.value)

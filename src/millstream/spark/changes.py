@@ -142,7 +142,8 @@ class Changes:
             )
             moved[place] = self._program.start_of(place, begin[place], end[place], self._admin)
             log.warning(
-                "%s-%s: the topic was made again: it stood at offset %s and goes on at %s of %s to %s (offset reset: %s)",
+                "%s-%s: the topic was made again: it stood at offset %s and goes on at %s of %s to %s (offset "
+                "reset: %s)",
                 *(*place, starts[place], moved[place], begin[place], end[place], self._program.reset_of(place[0])),
             )
         return moved, end
@@ -167,8 +168,8 @@ class Changes:
                 self._check(place, starts[place], f"the topic begins at offset {first}")
                 moved[place] = self._program.start_of(place, first, ends[place], self._admin)
                 log.warning(
-                    "%s-%s: %s offsets are gone, deleted before they were read: it stood at offset %s and goes on at %s "
-                    "of %s to %s (offset reset: %s)",
+                    "%s-%s: %s offsets are gone, deleted before they were read: it stood at offset %s and goes on at "
+                    "%s of %s to %s (offset reset: %s)",
                     *(*place, first - starts[place], starts[place], moved[place], first, ends[place]),
                     self._program.reset_of(place[0]),
                 )

@@ -299,8 +299,8 @@ def records_gone(partition: Partition, position: int, why: str) -> StreamsError:
     topic, number = partition
     return StreamsError(
         f"records of {topic}, partition {number}, that were not yet processed are gone",
-        detail=f"offset {position} comes next, but {why}; offset_reset is 'none', so the application does not choose by "
-        "itself where to go on",
-        hint="set the source's offset_reset (or the consumers' auto.offset.reset) to 'earliest' or 'latest' and start it "
-        "again: its state is kept. A longer retention of the topic lets an application be away for longer",
+        detail=f"offset {position} comes next, but {why}; offset_reset is 'none', so the application does not choose "
+        "by itself where to go on",
+        hint="set the source's offset_reset (or the consumers' auto.offset.reset) to 'earliest' or 'latest' and start "
+        "it again: its state is kept. A longer retention of the topic lets an application be away for longer",
     )
