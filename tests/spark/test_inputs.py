@@ -6,9 +6,10 @@ import threading
 import uuid
 from collections.abc import Callable, Iterator
 from datetime import timedelta
+from typing import Any
 
 import pytest
-from confluent_kafka import Producer, TopicPartition
+from confluent_kafka import KafkaError, Message, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 
 from millstream import StreamsConfig, StreamsError
@@ -196,3 +197,29 @@ def test_a_topic_that_was_made_again_does_not_keep_a_batch_waiting(
     assert inputs.take((topic, 0), 8, 9, 10) == []
     assert read(inputs, topic, 8, 9) == [("ABCDEF"[:count] + "GHIJKLMN")[8]]
     assert read(inputs, topic, 0, 3) == list("ABC")
+
+
+@pytest.mark.parametrize("offset", [3, 100])
+def test_word_of_a_place_that_was_left_is_not_taken_for_one_of_the_range(
+    inputs: Inputs,
+    make_topic: Make,
+    produce: Callable[..., None],
+    monkeypatch: pytest.MonkeyPatch,
+    offset: int,
+) -> None:
+    """The client tells that it did not find an offset when it is already told to go elsewhere."""
+    topic = make_topic(1)
+    produce(topic, [("k", letter) for letter in "abcdefgh"])
+    stale = Message(topic, 0, offset, error=KafkaError(KafkaError._AUTO_OFFSET_RESET))
+    consumer, told = inputs._consumer, [stale]
+
+    class Stale:
+        def __getattr__(self, name: str) -> Any:
+            return getattr(consumer, name)
+
+        def consume(self, count: int, seconds: float) -> list[Message]:
+            return [told.pop()] if told else consumer.consume(count, seconds)
+
+    monkeypatch.setattr(inputs, "_consumer", Stale())
+    assert read(inputs, topic, 0, 8) == list("abcdefgh")
+    assert not told

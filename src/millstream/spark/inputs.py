@@ -80,8 +80,8 @@ class Inputs:
         self._position: dict[Partition, int] = {}
         #: How far each partition was when the consumer had all of it: it says so once.
         self._end: dict[Partition, int] = {}
-        #: Offsets that the broker does not have, where the consumer has stopped.
-        self._refused: dict[Partition, int] = {}
+        #: Partitions in which the consumer may have stopped, or be elsewhere.
+        self._astray: set[Partition] = set()
         #: When the first record came, in seconds since 1970.
         self.begun: float | None = None
         #: The topic, if all partitions are of one.
@@ -111,7 +111,7 @@ class Inputs:
             count = sum(end - self._position[partition] for partition, end in missing.items())
             if self._fetch(min(count, _CHUNK), _WAIT_SECONDS):
                 quiet = time.monotonic()
-            for partition in self._refused.keys() & missing.keys():
+            for partition in self._astray & missing.keys():
                 self._go_on(partition, missing[partition])
             if time.monotonic() > quiet + _QUIET_SECONDS:
                 self._ask_for(missing, since=quiet)
@@ -123,7 +123,7 @@ class Inputs:
     def take(self, partition: Partition, start: int, end: int, most: int) -> list[RawRecord]:
         """Records from an offset to before another that are already here, so many at most."""
         waiting = self._waiting.get(partition)
-        if not waiting or waiting[0][4] >= end or self._position[partition] != start or partition in self._refused:
+        if not waiting or waiting[0][4] >= end or self._position[partition] != start or partition in self._astray:
             return []
         return self._taken(partition, min(end, waiting[most][4]) if len(waiting) > most else end)
 
@@ -174,7 +174,7 @@ class Inputs:
         moved = {
             partition: start
             for partition, start in starts.items()
-            if self._position.get(partition) != start or partition in self._refused
+            if self._position.get(partition) != start or partition in self._astray
         }
         if not moved:
             return
@@ -193,31 +193,35 @@ class Inputs:
         self._consumer.incremental_assign([TopicPartition(*partition, start) for partition, start in starts.items()])
         for partition in starts:
             self._end.pop(partition, None)
-            self._refused.pop(partition, None)
+            self._astray.discard(partition)
 
     def _go_on(self, partition: Partition, end: int) -> None:
-        """The broker does not have an offset of a range that ends before another: see which records can still come."""
-        refused = self._refused[partition]
+        """The broker did not have an offset: see which records can still come of a range that ends before another.
+
+        Which offset that was does not matter: what the client says may be about a place that it has left since then.
+        """
+        waiting = self._waiting[partition]
+        at = waiting[-1][4] + 1 if waiting else self._position[partition]
         try:
             low, high = self._offsets(partition)
         except (BrokerUnavailable, TopicMissing) as error:  # asked again, or told when it has been quiet for long
             log.debug("%s", error)
             return
-        if low <= refused <= high:
-            self._fetch_from({partition: refused})
-        elif refused > high:
-            self._give_up(partition, refused, end, f"the topic ends at offset {high}")
+        if low <= at <= high:
+            self._fetch_from({partition: at})
+        elif at > high:
+            self._give_up(partition, at, end, f"the topic ends at offset {high}")
         else:
             reset = self._reset_of(partition, f"the topic begins at offset {low}")
-            at = self._by(reset, partition, low, high)
+            first = self._by(reset, partition, low, high)
             if not self._from_the_first:
                 log.warning(
                     "%s-%s: offsets %s to %s (%s) are gone, deleted before they were read; going on at %s (offset "
                     "reset: %s)",
-                    *(*partition, refused, low - 1, low - refused, min(at, end), reset),
+                    *(*partition, at, low - 1, low - at, min(first, end), reset),
                 )
-            if at < end:
-                self._fetch_from({partition: at})
+            if first < end:
+                self._fetch_from({partition: first})
             else:
                 self._end[partition] = end
 
@@ -245,8 +249,7 @@ class Inputs:
             *(*partition, start, end - 1, why, reset),
         )
         self._end[partition] = end
-        # The consumer is elsewhere, and to be moved before it is used again.
-        self._refused[partition] = start
+        self._astray.add(partition)
 
     def _reset_of(self, partition: Partition, why: str) -> OffsetReset:
         reset = self._reset(partition[0])
@@ -278,7 +281,7 @@ class Inputs:
         if error.code() == ClientError._PARTITION_EOF:
             self._end[partition] = message.offset()  # type: ignore[assignment]
         elif error.code() == ClientError._AUTO_OFFSET_RESET:
-            self._refused[partition] = message.offset()  # type: ignore[assignment]
+            self._astray.add(partition)
         elif error.fatal() or not (error.retriable() or error.code() in UNAVAILABLE):
             failed = translate(error, f"read {partition[0]}-{partition[1]}")
             if not isinstance(failed, TopicMissing):  # it may be made again
