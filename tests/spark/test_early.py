@@ -28,6 +28,7 @@ class Fetched(Inputs):
         self._waiting: dict[Partition, list[RawRecord]] = {IN: [_record(offset) for offset in offsets]}
         self._position = {IN: 0}
         self._end = {}
+        self._astray = set()
 
     def rest(self, end: int) -> list[RawRecord]:
         """What a batch reads up to an offset."""

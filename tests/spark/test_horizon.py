@@ -18,6 +18,7 @@ from millstream.spark.plan import Plan
 from .topics import Times
 
 A, B, C = ("a", 0), ("b", 0), ("c", 0)
+YEAR_3000 = 32_503_680_000_000
 
 
 def by_time(parts: Mapping[Partition, list[int]]) -> list[tuple[int, Partition]]:
@@ -37,7 +38,7 @@ def in_batches(
     topics: Times, limit: int, starts: dict[Partition, int] | None = None, horizon: Horizon | None = None
 ) -> tuple[list[tuple[int, Partition]], list[int]]:
     """How a task takes them batch by batch; and how large batches are."""
-    horizon = horizon or Horizon([topics.times], topics)
+    horizon = horizon or Horizon([topics.times], topics, topics.lookahead())
     starts = dict(starts or dict.fromkeys(topics.times, 0))
     order, sizes = [], []
     while waiting := {place: end - starts[place] for place, end in topics.there().items() if end > starts[place]}:
@@ -93,7 +94,7 @@ def test_an_application_that_goes_on_in_the_middle_keeps_them_in_step() -> None:
 def test_a_backlog_after_a_quiet_time_is_taken_in_step() -> None:
     """The last horizon is from long ago: since then batches took all there was."""
     topics = Times({A: list(range(0, 10_000, 10)), B: list(range(5, 10_000, 100))})
-    horizon = Horizon([topics.times], topics)
+    horizon = Horizon([topics.times], topics, topics.lookahead())
     in_batches(topics, 300, horizon=horizon)
     now = 10**9
     starts = topics.there()
@@ -101,6 +102,50 @@ def test_a_backlog_after_a_quiet_time_is_taken_in_step() -> None:
     topics.times[B].extend(range(now + 9_000, now + 9_100))
     order, _ = in_batches(topics, 300, starts, horizon)
     assert order == by_time({place: topics.times[place][start:] for place, start in starts.items()})
+
+
+def test_a_record_of_the_year_3000_that_was_processed_long_ago_holds_nothing_up() -> None:
+    """A broker finds it whatever time it is asked for: nothing of its partition would seem to come next."""
+    topics = Times({A: [*range(100), YEAR_3000, *range(200, 9_200)], B: [*range(50), *range(201, 9_201)]})
+    middle = {A: 101, B: 50}
+    order, sizes = in_batches(topics, 500, middle)
+    assert order == by_time({place: topics.times[place][start:] for place, start in middle.items()})
+    assert max(sizes) <= 500
+    assert len(sizes) < 60
+    assert topics.requests < 5 * len(sizes) + 50
+    # Each record is read once more, at most: what a batch does not take is remembered.
+    assert topics.looked_through <= len(topics.times[A])
+
+
+def test_a_record_of_the_year_3000_comes_last() -> None:
+    """Those behind it wait for it, as they do in Kafka Streams; when all is taken, it does not hold up what follows."""
+    topics = Times({A: [*range(0, 2_000, 2), YEAR_3000, *range(2_000, 4_000, 2)], B: [*range(1, 6_001, 2)]})
+    horizon = Horizon([topics.times], topics, topics.lookahead())
+    order, _ = in_batches(topics, 100, horizon=horizon)
+    assert order == by_time(topics.times)
+    starts = topics.there()
+    topics.times[A].extend(range(10_000, 12_000, 2))
+    topics.times[B].extend(range(11_001, 13_001, 2))
+    order, _ = in_batches(topics, 100, starts, horizon)
+    assert order == by_time({place: topics.times[place][start:] for place, start in starts.items()})
+
+
+@given(
+    st.lists(st.lists(st.integers(1, 2_000), max_size=60).map(rising), min_size=2, max_size=4),
+    st.lists(st.tuples(st.integers(0, 3), st.integers(0, 60)), max_size=3),
+    st.integers(3, 30),
+    st.integers(0, 20),
+)
+def test_odd_records_anywhere_change_no_order(
+    partitions: list[list[int]], odd: list[tuple[int, int]], limit: int, start: int
+) -> None:
+    times = {("t", n): [time * 4 + n for time in found] for n, found in enumerate(partitions)}
+    for n, (partition, at) in enumerate(odd):
+        if ("t", partition) in times:
+            times["t", partition].insert(at, YEAR_3000 + n)
+    starts = {place: min(start, len(found)) for place, found in times.items()}
+    order, _ = in_batches(Times(times), limit, starts)
+    assert order == by_time({place: found[starts[place] :] for place, found in times.items()})
 
 
 def test_many_records_of_one_time_are_taken_by_count() -> None:
@@ -111,7 +156,7 @@ def test_many_records_of_one_time_are_taken_by_count() -> None:
 
 def test_topics_that_do_not_meet_are_taken_by_count() -> None:
     topics = Times({A: list(range(100)), B: list(range(1_000, 1_100))})
-    ends = Horizon([], topics).ends({A: 0, B: 0}, topics.there(), 0.1)
+    ends = Horizon([], topics, topics.lookahead()).ends({A: 0, B: 0}, topics.there(), 0.1)
     assert ends == {A: 10, B: 10}
     assert topics.requests == 0
 

@@ -11,6 +11,7 @@ from .topics import Times
 
 A, B = ("a", 0), ("b", 0)
 ZERO = {A: 0, B: 0}
+YEAR_3000 = 32_503_680_000_000
 
 
 class Waiting:
@@ -18,7 +19,7 @@ class Waiting:
 
     def __init__(self, a: list[int], b: list[int]) -> None:
         self.topics = Times({A: a, B: b})
-        self._idling = Idling([[A, B]], timedelta(seconds=1), self.topics)
+        self._idling = Idling([[A, B]], timedelta(seconds=1), self.topics, self.topics.lookahead())
         self._starts = ZERO
 
     def taken(self, now: float) -> dict[Partition, list[int]]:
@@ -60,3 +61,17 @@ def test_nothing_is_asked_while_nothing_is_there() -> None:
     app = Waiting([], [])
     assert app.taken(0.0) == {A: [], B: []}
     assert app.topics.requests == 0
+
+
+def test_a_record_of_the_year_3000_does_not_speak_for_what_comes_next() -> None:
+    app = Waiting([1, YEAR_3000, 2], [1, 2])
+    assert app.taken(0.0) == {A: [1], B: [1, 2]}
+    assert app.taken(1.0) == {A: [YEAR_3000, 2], B: []}
+    app.topics.times[B].extend([3, 4])
+    assert app.taken(1.1) == {A: [], B: []}  # A, which was at 2, is waited for
+    app.topics.times[A].append(3)
+    assert app.taken(1.2) == {A: [3], B: [3]}
+    assert app.taken(2.3) == {A: [], B: [4]}
+    app.topics.times[A].extend([5, 7])
+    app.topics.times[B].extend([5, 6])
+    assert app.taken(2.4) == {A: [5], B: [5, 6]}

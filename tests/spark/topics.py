@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import accumulate
 
 from millstream.kafka.admin import Admin, Partition
+from millstream.spark.lookahead import Lookahead
+from millstream.task.records import RawRecord
 
 
 class Times(Admin):
@@ -15,6 +17,8 @@ class Times(Admin):
     def __init__(self, times: Mapping[Partition, list[int]]) -> None:
         self.times = times
         self.requests = 0
+        #: How many records were read for their times.
+        self.looked_through = 0
 
     def there(self) -> dict[Partition, int]:
         """The end of each partition."""
@@ -30,9 +34,30 @@ class Times(Admin):
             found[place] = at if at < len(self.times[place]) else None
         return found
 
-    def earliest_times(self, partitions: Iterable[Partition]) -> dict[Partition, int]:
-        return {place: self.times[place][0] for place in partitions if self.times[place]}
-
-    def latest_times(self, partitions: Iterable[Partition]) -> dict[Partition, int]:
+    def latest(self, partitions: Iterable[Partition]) -> dict[Partition, tuple[int, int]]:
         self.requests += 1
-        return {place: max(self.times[place]) for place in partitions if self.times[place]}
+        return {
+            place: (self.times[place].index(max(self.times[place])), max(self.times[place]))
+            for place in partitions
+            if self.times[place]
+        }
+
+    def lookahead(self) -> Lookahead:
+        """One that reads these topics."""
+        return Lookahead(lambda: _Records(self))
+
+
+class _Records:
+    """Reads records of which only the times matter."""
+
+    def __init__(self, topics: Times) -> None:
+        self._topics = topics
+
+    def read(self, ranges: Mapping[Partition, tuple[int, int]]) -> Iterator[tuple[Partition, list[RawRecord]]]:
+        for place, (start, end) in ranges.items():
+            times = self._topics.times[place][start:end]
+            self._topics.looked_through += len(times)
+            yield place, [(None, None, time, None, offset) for offset, time in enumerate(times, start)]
+
+    def close(self) -> None:
+        pass

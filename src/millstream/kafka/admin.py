@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, TypeVar
 
-from confluent_kafka import IsolationLevel, KafkaException, TopicPartition
+from confluent_kafka import IsolationLevel, KafkaException, TopicCollection, TopicPartition
 from confluent_kafka import KafkaError as ClientError
 from confluent_kafka.admin import NewPartitions, OffsetSpec  # type: ignore[attr-defined] # not marked as exported
 from confluent_kafka.admin import NewTopic as ClientTopic  # type: ignore[attr-defined]
@@ -86,6 +86,18 @@ class Admin:
     def matching(self, pattern: re.Pattern[str]) -> dict[str, int]:
         """The topics whose whole name matches a pattern, and how many partitions they have."""
         return {name: count for name, count in self.topics().items() if pattern.fullmatch(name)}
+
+    def topic_ids(self, topics: Iterable[str]) -> dict[str, str]:
+        """What tells a topic from another one of the same name that was there before, or comes after it.
+
+        Brokers older than Kafka 2.8 do not tell; their topics are left out.
+        """
+        wanted = list(topics)
+        if not wanted:
+            return {}
+        futures = self._client.describe_topics(TopicCollection(wanted), request_timeout=self._seconds)
+        found = {name: str(self._result(future, f"look at topic {name}").topic_id) for name, future in futures.items()}
+        return {name: topic_id for name, topic_id in found.items() if topic_id.strip("A=")}
 
     def create_topics(self, topics: Collection[NewTopic], *, replication_factor: int | None = None) -> set[str]:
         """Create topics and wait until they can be used. One that exists with as many partitions is left as it is.
@@ -207,15 +219,13 @@ class Admin:
         specs = {partition: OffsetSpec.for_timestamp(time_ms) for partition, time_ms in times.items()}
         return {partition: None if at < 0 else at for partition, at in self._offsets(specs, committed).items()}
 
-    def earliest_times(self, partitions: Iterable[Partition]) -> dict[Partition, int]:
-        """The time of the first record of each partition, in milliseconds; partitions without records are left out."""
-        found = self._found(dict.fromkeys(partitions, OffsetSpec.for_timestamp(0)))
-        return {partition: at.timestamp for partition, at in found.items() if at.offset >= 0}
+    def latest(self, partitions: Iterable[Partition]) -> dict[Partition, tuple[int, int]]:
+        """Offset and time, in milliseconds, of the record of each partition that has the greatest time.
 
-    def latest_times(self, partitions: Iterable[Partition]) -> dict[Partition, int]:
-        """The greatest time of any record of each partition, in milliseconds; those without records are left out."""
+        Partitions without records are left out.
+        """
         found = self._found(dict.fromkeys(partitions, _GREATEST_TIME))
-        return {partition: at.timestamp for partition, at in found.items() if at.offset >= 0}
+        return {partition: (at.offset, at.timestamp) for partition, at in found.items() if at.offset >= 0}
 
     def _offsets(self, specs: Mapping[Partition, OffsetSpec], committed: bool | None = None) -> dict[Partition, int]:
         return {partition: at.offset for partition, at in self._found(specs, committed).items()}

@@ -12,9 +12,12 @@ from typing import Any, TypeVar
 
 from millstream.kafka.admin import Admin, Partition
 from millstream.kafka.errors import BrokerUnavailable, KafkaError, TopicMissing
+from millstream.spark.changes import Changes
 from millstream.spark.checkpoint import Checkpoint
 from millstream.spark.horizon import Horizon
 from millstream.spark.idling import Idling
+from millstream.spark.inputs import Inputs
+from millstream.spark.lookahead import Lookahead
 from millstream.spark.plan import Slot
 from millstream.spark.program import Program
 
@@ -69,10 +72,15 @@ class Admission:
         ]
         idle = program.config.max_task_idle
         meeting = [[place for place in self._partitions if place[0] in topics] for topics in plan.meeting()]
-        self._horizon = Horizon([] if idle is None else meeting, admin)
+        self._horizon = Horizon([] if idle is None else meeting, admin, self._lookahead())
         #: Partitions of which lanes may take more than they were asked for: what meets is taken by time, in one batch.
         self._promised = set(self._partitions).difference(*meeting) if program.is_pure else set()
-        self._idling = Idling(_inputs_of_tasks(program, self._partitions), idle, admin) if idle else None
+        self._idling = (
+            Idling(_inputs_of_tasks(program, self._partitions), idle, admin, self._lookahead()) if idle else None
+        )
+        self._changes = Changes(program, admin, {topic for topic, _ in self._partitions})
+        #: The ids of the topics of global tables, from which lanes of this run have read them.
+        self._global_ids: dict[str, str] = {}
         self._interval_seconds = (program.config.commit_interval or timedelta(0)).total_seconds()
         #: When the last batch was begun.
         self._begun = 0.0
@@ -91,6 +99,9 @@ class Admission:
         #: Since when the broker does not answer, and when that was last said.
         self._troubled: float | None = None
         self._warned = -_WARN_SECONDS
+
+    def _lookahead(self) -> Lookahead:
+        return Lookahead(lambda: Inputs(self._config, from_the_first=True))
 
     def beginning(self) -> Offsets:
         """Where the application starts. It is noted: when the first batch is run again, Spark asks again."""
@@ -112,7 +123,7 @@ class Admission:
         topics: dict[str, dict[str, int]] = {}
         for place in partitions:
             offset = committed.get(place)
-            if offset is None or offset < begin[place]:
+            if offset is None or not begin[place] <= offset <= end[place]:
                 offset = self._program.start_of(place, begin[place], end[place], self._admin)
             topics.setdefault(place[0], {})[str(place[1])] = offset
         return topics
@@ -125,21 +136,34 @@ class Admission:
         """The end of the next batch; the start itself if there is nothing to do."""
         now = time.time()
         self._adapt()
-        known = start["topics"]
+        known = _places(start["topics"])
         try:
             if self._has_other_topics(now):
-                self._control.with_suffix(OTHER_TOPICS).touch()
+                return self._rest(start)
+            there = self._admin.end_offsets(self._partitions)
+            changed = self._changes.look(known, there, start.get("ids", {}), now)
+            if changed is None:
                 time.sleep(_AWAY_SECONDS)
                 return start
-            there = self._admin.end_offsets(self._partitions)
-            new = self._starts([place for place in self._partitions if str(place[1]) not in known.get(place[0], {})])
-            starts = {**_places(new), **_places(known)}
+            if changed.is_news and self._has_other_topics(now, at_once=True):
+                return self._rest(start)
+            there = changed.ends
+            new = {
+                **_places(self._starts([place for place in self._partitions if place not in known])),
+                **changed.starts,
+            }
+            starts = {**known, **new}
             if self._stop_at is not None:
                 there = {place: min(end, self._stop_at[place]) for place, end in there.items()}
             self._report(sum(max(0, there[place] - starts[place]) for place in self._partitions), now)
-            ends = self._ends(starts, there, _places(start.get("sure", {})), now)
+            promised = {
+                place: end for place, end in _places(start.get("sure", {})).items() if place not in changed.starts
+            }
+            # Where it goes on is noted in any case: a batch may have no other reason.
+            ends = self._ends(starts, there, promised, now, needed=changed.is_news)
             global_ends = self._global_ends()
         except KafkaError as error:
+            self._changes.doubt()
             self._bear(error)
             return start
         self._troubled = None
@@ -153,7 +177,8 @@ class Admission:
             "now": int(now * 1000),
             "topics": _topics(ends),
             "globals": global_ends,
-            **({"from": new} if new else {}),
+            **({"ids": changed.ids} if changed.ids else {}),
+            **({"from": _topics(new)} if new else {}),
             **({"sure": _topics(sure)} if sure else {}),
         }
 
@@ -165,7 +190,20 @@ class Admission:
             if place in self._promised and there[place] > end
         }
 
-    def _ends(self, starts: Ends, there: Ends, promised: Ends, now: float) -> Ends | None:
+    def made_again(self, start: Offsets, end: Offsets) -> set[str]:
+        """Topics that a batch cannot read: an earlier run has begun it, and they were made again since then."""
+        if self._begun or "ids" not in end:
+            return set()
+        starts = {**_places(start["topics"]), **_places(end.get("from", {}))}
+        return self._patiently(lambda: self._changes.made_again(end["ids"], starts, _places(end["topics"])))
+
+    def _rest(self, start: Offsets) -> Offsets:
+        """Take no more batches: the topics are not those of the plan."""
+        self._control.with_suffix(OTHER_TOPICS).touch()
+        time.sleep(_AWAY_SECONDS)
+        return start
+
+    def _ends(self, starts: Ends, there: Ends, promised: Ends, now: float, *, needed: bool) -> Ends | None:
         """Where the next batch ends in each partition; None if it is not time for one.
 
         Args:
@@ -173,6 +211,7 @@ class Admission:
             there: what is there.
             promised: where it was said not to end before.
             now: seconds since 1970.
+            needed: there must be one, even without records.
         """
         if self._idling is not None and self._stop_at is None:
             there = self._idling.ends(starts, there, now)
@@ -181,7 +220,7 @@ class Admission:
         room = self._config.max_batch_bytes / self._record_bytes if self._record_bytes else self._limit
         most = min(self._limit, room)
         soon = total < most and self._stop_at is None and now < self._begun + self._interval_seconds
-        if (total == 0 or soon) and not self._punctuation_due(int(now * 1000)):
+        if (total == 0 or soon) and not needed and not self._punctuation_due(int(now * 1000)):
             return None
         # What was promised comes first; the rest of the room is for all.
         begun = {place: max(starts[place], min(promised.get(place, 0), there[place])) for place in self._partitions}
@@ -231,11 +270,19 @@ class Admission:
             self._limit = min(max(wanted, self._limit / 2, 1_000.0), most)
         self._taken = 0
 
-    def _has_other_topics(self, now: float) -> bool:
-        """Whether a pattern has come to match more or fewer topics, or a topic has got more partitions."""
-        if now < self._looked + _LOOK_SECONDS or self._stop_at is not None:
+    def _has_other_topics(self, now: float, *, at_once: bool = False) -> bool:
+        """Whether a pattern has come to match more or fewer topics, or a topic has another number of partitions.
+
+        If the topic of a global table was made again, lanes must read all of it, as those of a new run do.
+        """
+        if (now < self._looked + _LOOK_SECONDS and not at_once) or self._stop_at is not None:
             return False
         self._looked = now
+        if self._global_partitions:
+            ids = self._admin.topic_ids({topic for topic, _ in self._global_partitions})
+            self._global_ids = ids | self._global_ids
+            if ids != self._global_ids:
+                return True
         planned = self._program.source_topics(self._program.plan.external)
         found = self._program.source_topics(self._admin.topics())
         if found == planned:

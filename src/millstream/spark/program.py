@@ -13,7 +13,7 @@ from millstream.kafka.admin import Admin
 from millstream.processors.user import UserOperator
 from millstream.spark.checkpoint import marker_name
 from millstream.spark.plan import Plan, Slot
-from millstream.topology.nodes import ProcessorNode, SourceNode
+from millstream.topology.nodes import OffsetReset, ProcessorNode, SourceNode
 from millstream.topology.topology import Topology
 
 
@@ -79,27 +79,31 @@ class Program:
             if topic in names or any(pattern.fullmatch(topic) for pattern in patterns)
         }
 
-    def start_of(self, place: tuple[str, int], begin: int, end: int, admin: Admin) -> int:
-        """Where a partition without a committed offset is read from."""
-        policy = next(
+    def reset_of(self, topic: str) -> OffsetReset:
+        """Where to go on with a topic that does not have the offset to go on at."""
+        return next(
             (
                 node.offset_reset
                 for node in self.topology.nodes.values()
-                if isinstance(node, SourceNode) and place[0] in self.plan.topics_of(node) and node.offset_reset
+                if isinstance(node, SourceNode) and topic in self.plan.topics_of(node) and node.offset_reset
             ),
             self.config.offset_reset,
         )
-        if isinstance(policy, timedelta):
-            since = int((time.time() - policy.total_seconds()) * 1000)
+
+    def start_of(self, place: tuple[str, int], begin: int, end: int, admin: Admin) -> int:
+        """Where a partition without an offset to go on at is read from, of what is there."""
+        reset = self.reset_of(place[0])
+        if isinstance(reset, timedelta):
+            since = int((time.time() - reset.total_seconds()) * 1000)
             found = admin.offsets_for_times({place: since}).get(place)
             return end if found is None else found
-        if policy == "none":
+        if reset == "none":
             raise StreamsError(
                 f"there is no committed offset for {place[0]}, partition {place[1]}",
                 detail="offset_reset is 'none', so the application does not choose one by itself",
                 hint="commit offsets for the group, or set offset_reset to 'earliest' or 'latest'",
             )
-        return end if policy == "latest" else begin
+        return end if reset == "latest" else begin
 
     def real_name(self, topic: str) -> str:
         """A topic's name on the broker."""

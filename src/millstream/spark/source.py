@@ -86,8 +86,8 @@ class TopicsReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     """Reads the application's topics.
 
     Offsets are `{"batch": number, "now": milliseconds, "topics": {topic: {partition: offset}}, "globals": the same}`,
-    `"from"`, the same, has the start of partitions that the batch before did not know, and `"sure"` where the next
-    batch will not end before.
+    `"from"`, the same, has the start of partitions that do not go on where the batch before ended, `"sure"` where the
+    next batch will not end before, and `"ids"` tells topics from those of the same name that were there before them.
     """
 
     def __init__(self, run: Run, program: Path, control: Path) -> None:
@@ -137,7 +137,9 @@ class TopicsReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             return []
         from millstream.spark.markers import content_of
 
-        program, _ = self._parts()
+        program, admission = self._parts()
+        with told():
+            gone = admission.made_again(start, end)
         ranges: list[list[list[Any]]] = [[] for _ in range(program.lanes)]
         sure: list[list[list[Any]]] = [[] for _ in range(program.lanes)]
         globals_ = [
@@ -148,7 +150,9 @@ class TopicsReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         content = content_of(end)
         membership = self._control.with_suffix(MEMBERSHIP).read_bytes()
         for topic, offsets in end["topics"].items():
-            before = {**end.get("from", {}).get(topic, {}), **start.get("topics", {}).get(topic, {})}
+            before = {**start.get("topics", {}).get(topic, {}), **end.get("from", {}).get(topic, {})}
+            if topic in gone:
+                before = offsets
             for partition, offset in offsets.items():
                 lane = program.plan.reading_lane(topic, int(partition), program.lanes)
                 ranges[lane].append([topic, int(partition), before[partition], offset])
