@@ -10,6 +10,7 @@ from pathlib import Path
 
 from millstream.kafka.partitioner import partition_for
 from millstream.processors.user_context import HostContext
+from millstream.spark.copartitioning import KeyPlaces
 from millstream.spark.early import Done, Early
 from millstream.spark.frames import Parcel
 from millstream.spark.global_tables import GlobalTables
@@ -53,6 +54,7 @@ class Lane:
         self._last_seconds = float("inf")
         self._done: dict[tuple[int, int], list[tuple[int, Parcel]]] = {}
         self._early = Early(self._slots)
+        self._key_places = KeyPlaces(program)
 
     def run(
         self,
@@ -97,7 +99,8 @@ class Lane:
         for slot in slots:
             self._slots[slot].begin(version, now, self._globals.state)
         sending = Sending(self._program, self._index, version)
-        writing = Writing(self._outputs, committed, at_once=attempt == 0 and self._last_seconds < _SOON_SECONDS)
+        at_once = attempt == 0 and self._last_seconds < _SOON_SECONDS
+        writing = Writing(self._program, self._outputs, committed, at_once=at_once)
         try:
             read = self._process(version, slots, ranges, early, parcels, sending, writing, laps)
             for slot in slots:
@@ -125,6 +128,7 @@ class Lane:
             "record_bytes": self._record_bytes,
             "processed": sum(self._slots[slot].processed for slot in slots),
             "written": writing.count,
+            "key_places": self._key_places.take(),
             **laps.seconds,
             "tasks": {slot.task_id: self._slots[slot].statistics() for slot in slots},
         }
@@ -220,6 +224,7 @@ class Lane:
             self._inputs = Inputs(self._program.config)
         for partition, records in self._inputs.read(wanted):
             self._record_bytes = _usual_size(records)
+            self._key_places.look(partition, records)
             yield partition, records
 
     def _alone(self, ranges: Mapping[Partition, tuple[int, int]]) -> dict[Partition, Slot]:
