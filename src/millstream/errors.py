@@ -73,7 +73,28 @@ class DeserializationError(StreamsError):
 
 
 class ProductionError(StreamsError):
-    """An output record could not be serialised or sent."""
+    """An output record could not be serialised or sent.
+
+    Args:
+        primary: what is wrong.
+        detail: where, and what was seen.
+        hint: what to do about it.
+        code: Kafka's name of the error, such as `MSG_SIZE_TOO_LARGE`; None if the record never came to Kafka.
+        retriable: whether it may help to write the record again.
+    """
+
+    def __init__(
+        self,
+        primary: str,
+        *,
+        detail: str | None = None,
+        hint: str | None = None,
+        code: str | None = None,
+        retriable: bool = False,
+    ) -> None:
+        super().__init__(primary, detail=detail, hint=hint)
+        self.code = code
+        self.retriable = retriable
 
 
 class FencedError(StreamsError):

@@ -13,7 +13,12 @@ from typing import Any, TypeVar
 
 from confluent_kafka import IsolationLevel, KafkaException, TopicCollection, TopicPartition
 from confluent_kafka import KafkaError as ClientError
-from confluent_kafka.admin import NewPartitions, OffsetSpec  # type: ignore[attr-defined] # not marked as exported
+from confluent_kafka.admin import (  # type: ignore[attr-defined] # not marked as exported
+    ConfigResource,
+    NewPartitions,
+    OffsetSpec,
+    ResourceType,
+)
 from confluent_kafka.admin import NewTopic as ClientTopic  # type: ignore[attr-defined]
 
 from millstream.config import StreamsConfig, client_properties
@@ -195,6 +200,23 @@ class Admin:
             timeout: how long; as long as a request may take unless given.
         """
         self._metadata("reach Kafka", None if timeout is None else timeout.total_seconds())
+
+    # Settings
+
+    def topic_settings(self, topic: str) -> dict[str, str | None]:
+        """The settings of a topic, also those that it has from the broker."""
+        return self._settings(ResourceType.TOPIC, topic)
+
+    def creates_topics(self) -> bool:
+        """Whether brokers create topics by themselves, when a producer asks for one that is not there."""
+        broker = next(iter(self._metadata("list brokers").brokers))
+        return self._settings(ResourceType.BROKER, str(broker)).get("auto.create.topics.enable") == "true"
+
+    def _settings(self, kind: ResourceType, name: str) -> dict[str, str | None]:
+        resource = ConfigResource(kind, name)
+        futures = self._client.describe_configs([resource], request_timeout=self._seconds)
+        found = self._result(futures[resource], f"get the settings of {kind.name.lower()} {name}")
+        return {setting: entry.value for setting, entry in found.items()}
 
     # Offsets
 

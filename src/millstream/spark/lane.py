@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from millstream.spark.checkpoint import marker_name
+from millstream.spark.copartitioning import KeyPlaces
 from millstream.spark.early import Done, Early
 from millstream.spark.frames import Parcel
 from millstream.spark.global_tables import GlobalTables
@@ -80,6 +81,7 @@ class Lane:
         self._last_seconds = float("inf")
         self._done: dict[tuple[int, int], list[tuple[int, Parcel]]] = {}
         self._early = Early(self._slots)
+        self._key_places = KeyPlaces(program)
 
     def run(self, request: WaveRequest) -> list[tuple[int, Parcel]]:
         """Run one wave of a batch: what goes to which lane."""
@@ -96,7 +98,8 @@ class Lane:
         committed = {slot for slot in slots if self._is_out(slot, known, request)}
         self._begin(request, slots, early, known)
         sending = Sending(self._program, self._index, version)
-        writing = Writing(outputs, committed, at_once=request.attempt == 0 and self._last_seconds < _SOON_SECONDS)
+        at_once = request.attempt == 0 and self._last_seconds < _SOON_SECONDS
+        writing = Writing(self._program, outputs, committed, at_once=at_once)
         try:
             read = self._process(request, slots, early, sending, writing, laps)
             for slot in slots:
@@ -181,7 +184,7 @@ class Lane:
                 request.now,
                 self._globals.state,
                 ahead=slot in ahead,
-                at_least=max((state for state in states if state < request.version), default=None),
+                at_least=max(states, default=None),
             )
 
     def _markers(self, request: WaveRequest, slots: list[Slot]) -> dict[int, Marker]:
@@ -213,6 +216,7 @@ class Lane:
             "record_bytes": self._record_bytes,
             "processed": sum(self._slots[slot].processed for slot in slots),
             "written": written,
+            "key_places": self._key_places.take(),
             **laps.seconds,
             "tasks": {slot.task_id: self._slots[slot].statistics() for slot in slots},
         }
@@ -296,6 +300,7 @@ class Lane:
             self._inputs = Inputs(self._program.config)
         for partition, records in self._inputs.read(wanted):
             self._record_bytes = _usual_size(records)
+            self._key_places.look(partition, records)
             yield partition, records
 
     def _alone(self, ranges: Mapping[Partition, tuple[int, int]]) -> dict[Partition, Slot]:

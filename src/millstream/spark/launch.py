@@ -33,6 +33,7 @@ from millstream.spark.session import lanes_of
 from millstream.spark.shipping import PROGRAM, shipped
 from millstream.spark.source import FORMAT, MEMBERSHIP, RESTS, SCHEMA, MillstreamSource, Run
 from millstream.spark.statistics import Statistics
+from millstream.spark.topics import made_topics, written_topics
 from millstream.spark.waves import lane_keys, wave_function
 from millstream.topology.nodes import SourceNode
 from millstream.topology.topology import Topology
@@ -127,7 +128,7 @@ def launch(topology: Topology, config: StreamsConfig, session: SparkSession, own
     """
     with contextlib.closing(Admin(config)) as admin:
         admin.wait_until_available()
-        external = _external_topics(topology, admin)
+        external = _external_topics(topology, config, admin)
         plan = Plan(topology, external)
         lanes = min(lanes_of(session), max(1, len(plan.slots)))
         checkpoint = Checkpoint(checkpoint_location(config))
@@ -156,7 +157,7 @@ def launch(topology: Topology, config: StreamsConfig, session: SparkSession, own
     return Launched(program, session, directory, directory / "pause")
 
 
-def _external_topics(topology: Topology, admin: Admin) -> dict[str, int]:
+def _external_topics(topology: Topology, config: StreamsConfig, admin: Admin) -> dict[str, int]:
     """The partitions of all topics on the broker that the topology reads or writes by name."""
     known = admin.topics()
     wanted: dict[str, str] = {}
@@ -171,7 +172,7 @@ def _external_topics(topology: Topology, admin: Admin) -> dict[str, int]:
             detail=listed,
             hint="create them, for instance with: millstream topics create NAME --partitions 4",
         )
-    return known
+    return known | made_topics(written_topics(topology, config), known, admin)
 
 
 def _shut_out(config: StreamsConfig, lanes: range) -> None:

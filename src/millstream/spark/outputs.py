@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from concurrent.futures import TimeoutError as FutureTimeout
+from functools import partial
 from typing import TypeVar
 
 from confluent_kafka import KafkaError as ClientError
@@ -19,6 +20,8 @@ from millstream.kafka.clients import ErrorWatch, make_consumer, make_producer
 from millstream.kafka.errors import UNAVAILABLE, translate
 from millstream.spark.markers import Marker, read_marker
 from millstream.spark.program import Program
+from millstream.spark.refusals import Refusal, RefusedError
+from millstream.task.handling import asks_about_refused
 from millstream.task.records import OutputRecord
 
 log = logging.getLogger("millstream.spark")
@@ -28,6 +31,12 @@ _ANY_PARTITION = -1
 _TRANSACTION_SECONDS = 60.0
 _AGAIN_SECONDS = 0.2
 _MARK_SECONDS = 15.0
+#: How long the client looks for a topic that is not there. It may just have been made, or is made by the broker now.
+_TOPIC_SECONDS = 8
+_LOOK_SECONDS = 0.1
+_REASON_SECONDS = 0.5
+#: Longer than the client looks for a topic.
+_STALLED_SECONDS = 15.0
 #: Properties by which a user may choose to do without an order that survives failures.
 _LOOSE = frozenset(
     {
@@ -38,6 +47,16 @@ _LOOSE = frozenset(
         "message.send.max.retries",
         "request.required.acks",
         "retries",
+    }
+)
+#: Errors that say nothing about a record: it was taken back, or something else had failed before.
+_NO_REFUSALS = frozenset(
+    {
+        ClientError._PURGE_QUEUE,
+        ClientError._PURGE_INFLIGHT,
+        ClientError._STATE,
+        ClientError._FENCED,
+        ClientError._FATAL,
     }
 )
 
@@ -71,8 +90,11 @@ class Outputs:
         self.used = False
         #: Whether something was written that is not committed.
         self._open = False
-        self._failure: ClientError | None = None
+        #: Records that were not taken since somebody last looked.
+        self._refusals: list[Refusal] = []
+        self._names_records = asks_about_refused(program.config)
         overrides = {
+            "topic.metadata.propagation.max.ms": str(_TOPIC_SECONDS * 1000),
             "linger.ms": "5",
             "queue.buffering.max.messages": "2000000",
             "queue.buffering.max.kbytes": "262144",
@@ -117,10 +139,10 @@ class Outputs:
             self._begin()
             if self._exactly_once:
                 self._mark(markers, membership)
+                self._deliver()
                 self._producer.commit_transaction(_TRANSACTION_SECONDS)
             else:
-                self._producer.flush()
-                self._check()
+                self._deliver()
             self._open = False
 
     def abort(self) -> None:
@@ -137,35 +159,78 @@ class Outputs:
         self._producer.purge()
         self._group.close()
 
+    def flush(self) -> None:
+        """Have all that was written so far delivered, in batches that what is written later is not in."""
+        with self._reported():
+            self._deliver()
+
+    @property
+    def exactly_once(self) -> bool:
+        """Whether a record that is refused takes all others of its transaction with it."""
+        return self._exactly_once
+
     @contextlib.contextmanager
     def _reported(self) -> Iterator[None]:
         try:
             yield
+            self._check()
         except KafkaException as error:
+            self._producer.poll(_REASON_SECONDS)  # the record that is the reason may be told a little later
+            self._check()
             raise _failed(error.args[0]) from error
 
     def _begin(self) -> None:
         self.used = True
         if not self._open:
             self._open = True
+            self._refusals.clear()
             if self._exactly_once:
                 self._producer.begin_transaction()
 
     def _produce(self, records: Iterable[OutputRecord]) -> None:
         produce, poll = self._producer.produce, self._producer.poll
-        for topic, partition, key, value, timestamp, headers in records:
+        told = None
+        for record in records:
+            topic, partition, key, value, timestamp, headers = record
             place = _ANY_PARTITION if partition is None else partition
+            if self._names_records:
+                told = partial(self._not_delivered, record=record)
             while True:
                 try:
                     # By position, which is quicker: the two before the timestamp are callbacks.
                     if headers is None:
-                        produce(topic, value, key, place, None, None, timestamp)
+                        produce(topic, value, key, place, told, None, timestamp)
                     else:
-                        produce(topic, value, key, place, None, None, timestamp, headers)  # type: ignore[arg-type]
+                        produce(topic, value, key, place, told, None, timestamp, headers)  # type: ignore[arg-type]
                     break
                 except BufferError:
                     poll(0.1)
+                except KafkaException as error:
+                    if not self._is_refusal(error.args[0]):
+                        raise
+                    self._refusals.append(Refusal.of_client(record, error.args[0]))
+                    break
         poll(0)
+
+    def _is_refusal(self, error: ClientError) -> bool:
+        """Whether the client did not take a record, of which nothing else is the reason."""
+        return not error.fatal() and error.code() not in _NO_REFUSALS
+
+    def _deliver(self) -> None:
+        """Wait until all is delivered, or something is refused.
+
+        In a transaction the client then sends nothing more, but would wait for it, and could not be told to abort as
+        long as it does.
+        """
+        left, since = len(self._producer), time.monotonic()
+        while now_left := self._producer.flush(_LOOK_SECONDS):
+            if self._refusals and self._exactly_once:
+                break
+            if now_left < left:
+                left, since = now_left, time.monotonic()
+            elif self._exactly_once and time.monotonic() - since > _STALLED_SECONDS:
+                break  # it has another reason, which the commit tells
+        self._check()
 
     def _mark(self, markers: Mapping[int, Marker], membership: bytes) -> None:
         if markers:
@@ -180,13 +245,15 @@ class Outputs:
             except FutureTimeout:
                 raise ProducerStuck from None
 
-    def _not_delivered(self, error: ClientError, message: Message) -> None:
-        self._failure = error
+    def _not_delivered(self, error: ClientError | None, message: Message, record: OutputRecord | None = None) -> None:
+        if error is not None and error.code() not in _NO_REFUSALS:
+            self._refusals.append(Refusal.of_broker(record, message, error))
 
     def _check(self) -> None:
-        if self._failure is not None:
-            failure, self._failure = self._failure, None
-            raise KafkaException(failure)
+        """Raise what was refused."""
+        if self._refusals:
+            refusals, self._refusals = self._refusals, []
+            raise RefusedError(refusals)
 
 
 def _patiently(doing: str, action: Callable[[], _T]) -> _T:

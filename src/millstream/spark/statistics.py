@@ -6,6 +6,8 @@ import threading
 import time
 from typing import Any
 
+from millstream.spark.copartitioning import Judge
+
 #: What lanes spend their time on, as they report it.
 STAGES = ("read_s", "process_s", "save_s", "write_s")
 
@@ -28,6 +30,7 @@ class Statistics:
         self._batch_seconds = 0.0
         self._lane_seconds = 0.0
         self._stages: dict[str, float] = dict.fromkeys(STAGES, 0.0)
+        self._judge = Judge()
 
     def add(self, reports: list[dict[str, Any]], seconds: float) -> None:
         """Take in the reports of one batch, which took so long."""
@@ -50,6 +53,7 @@ class Statistics:
                 self._processed += report["processed"]
                 self._written += report["written"]
                 self._tasks.update(report["tasks"])
+                self._judge.add(report["key_places"])
                 for stage in STAGES:
                     self._stages[stage] += report[stage]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from millstream.config import StreamsConfig
@@ -13,6 +13,7 @@ from millstream.handlers import (
     DefaultProductionExceptionHandler,
     ErrorHandlerContext,
     LogAndFailProcessingExceptionHandler,
+    ProducedRecord,
     Response,
     SerializationOrigin,
 )
@@ -20,7 +21,13 @@ from millstream.processors.user_context import HostContext
 from millstream.records import Headers, Record
 from millstream.serdes.serde import AnySerde
 from millstream.task.failures import processing_error
-from millstream.task.records import OutputRecord, RawRecord
+from millstream.task.records import Origin, OutputRecord, RawRecord, TracedRecord
+
+
+def asks_about_refused(config: StreamsConfig) -> bool:
+    """Whether a handler of the user's own decides about outputs that the broker refuses, so that they must be kept."""
+    handle = getattr(type(config.production_exception_handler), "handle", None)
+    return handle is not DefaultProductionExceptionHandler.handle
 
 
 class FatalError(Exception):
@@ -50,6 +57,21 @@ class ErrorHandling:
             or config.dead_letter_queue_topic is not None
             or type(config.production_exception_handler) is not DefaultProductionExceptionHandler
         )
+        self._traces_outputs = asks_about_refused(config)
+
+    def writer(self, node: str) -> Callable[[OutputRecord], None]:
+        """What a sink calls with its records."""
+        append = self._outputs.append
+        if not self._traces_outputs:
+            return append
+        context = self._context
+
+        def append_traced(record: OutputRecord) -> None:
+            traced = TracedRecord(record)
+            traced.origin = Origin(self, node, context.topic, context.partition, context.offset, self.source_record)
+            append(traced)
+
+        return append_traced
 
     def unreadable(
         self, node: str, topic: str, partition: int, raw: RawRecord, serdes: tuple[AnySerde, AnySerde], error: Exception
@@ -106,6 +128,22 @@ class ErrorHandling:
         failure.__cause__ = error
         raise failure
 
+    def refused(self, record: TracedRecord, error: ProductionError) -> Response:
+        """An output record could not be sent: what the handler wants. Its dead letters are the caller's to write."""
+        topic, partition, key, value, timestamp, pairs = record
+        _, node, source_topic, source_partition, offset, raw = record.origin
+        headers = Headers(pairs or ())
+        context = self._error_context(node, source_topic, source_partition, offset, timestamp, headers, raw)
+        produced = ProducedRecord(topic, key, value, timestamp, headers, partition)
+        handler = self._config.production_exception_handler
+        try:
+            response = self._answer("production", node, lambda: handler.handle(context, produced, error))
+        except FatalError as fatal:
+            raise fatal.error from fatal.error.__cause__
+        if response.decision is Decision.RESUME:
+            self._context.dropped_records += 1
+        return response
+
     def node_raised(self, node: str, error: Exception, record: Record[Any, Any] | None, what: str = "process") -> None:
         """A node raised while it processed a record, or (no record) in a punctuation."""
         timestamp = self._context.timestamp if record is None else record.timestamp
@@ -153,6 +191,12 @@ class ErrorHandling:
         )
 
     def _ask(self, kind: str, node: str, ask: Callable[[], Response]) -> Response:
+        """A handler's answer; its dead letters are on their way."""
+        response = self._answer(kind, node, ask)
+        self._outputs += as_outputs(response.dead_letters)
+        return response
+
+    def _answer(self, kind: str, node: str, ask: Callable[[], Response]) -> Response:
         try:
             response = ask()
         except Exception as error:
@@ -170,7 +214,12 @@ class ErrorHandling:
                     hint="return Response.resume() or Response.fail()",
                 )
             )
-        for letter in response.dead_letters:
-            pairs = list(letter.headers) or None
-            self._outputs.append((letter.topic, letter.partition, letter.key, letter.value, letter.timestamp, pairs))
         return response
+
+
+def as_outputs(letters: Iterable[ProducedRecord]) -> list[OutputRecord]:
+    """Dead letters as a host writes them."""
+    return [
+        (letter.topic, letter.partition, letter.key, letter.value, letter.timestamp, list(letter.headers) or None)
+        for letter in letters
+    ]

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from millstream.records import Headers
+
+if TYPE_CHECKING:
+    from millstream.task.handling import ErrorHandling
 
 #: Header pairs in order; None when there are none.
 RawHeaders: TypeAlias = list[tuple[str, bytes | None]] | None
@@ -17,3 +20,20 @@ OutputRecord: TypeAlias = tuple[str, int | None, bytes | None, bytes | None, int
 
 #: The head of a queue: key, value, timestamp, headers, and the record as it was read.
 HeadRecord: TypeAlias = tuple[Any, Any, int, Headers | None, RawRecord]
+
+
+class Origin(NamedTuple):
+    """Where an output came from: the task's handlers, the sink, and the input record in process."""
+
+    errors: ErrorHandling
+    node: str
+    topic: str | None
+    partition: int
+    offset: int
+    source_record: RawRecord | None
+
+
+class TracedRecord(tuple[str, int | None, bytes | None, bytes | None, int, RawHeaders]):
+    """An output record that knows its origin. Made only where a handler may ask for it."""
+
+    origin: Origin

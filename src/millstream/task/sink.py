@@ -34,8 +34,7 @@ class SinkOperator(Operator):
         serdes: of key and value.
         real_name: turns an internal topic's name into the one with the application's prefix.
         context: the task's context.
-        outputs: where records go.
-        errors: the task's handlers.
+        errors: the task's handlers, which also say where records go.
     """
 
     context: HostContext
@@ -46,14 +45,13 @@ class SinkOperator(Operator):
         serdes: tuple[AnySerde, AnySerde],
         real_name: Callable[[str], str],
         context: HostContext,
-        outputs: list[OutputRecord],
         errors: ErrorHandling,
     ) -> None:
         self.name = node.name
         self.context = context
         self._serdes = serdes
         self._errors = errors
-        self._outputs = outputs
+        self._append = errors.writer(node.name)
         self._partitioner = node.partitioner
         # The producer would look at the whole key. Hosts that leave all to it need not be asked for each record.
         self._asks_context = (
@@ -92,7 +90,7 @@ class SinkOperator(Operator):
         if self._asks_context and key is not None and isinstance(key_serde, WindowedSerde):
             partitions = (self.context.default_partition(topic, key_serde.inner.serialize(key.key)),)
         for partition in partitions:
-            self._outputs.append((topic, partition, raw_key, raw_value, timestamp, list(headers) if headers else None))
+            self._append((topic, partition, raw_key, raw_value, timestamp, list(headers) if headers else None))
 
     def _writer(self, topic: str) -> Callable[[Any, Any, int, Headers | None], None]:
         """`process` for a plain topic, all it needs in reach."""
@@ -122,7 +120,7 @@ class SinkOperator(Operator):
         def unwritable(record: Record[Any, Any], error: Exception) -> None:
             self._errors.unwritable(self.name, topic, record, serdes, error)
 
-        return PlainSink(serdes[0].serialize, serdes[1].serialize, self._outputs.append, unwritable)
+        return PlainSink(serdes[0].serialize, serdes[1].serialize, self._append, unwritable)
 
     def _serdes_for(self, topic: str) -> tuple[AnySerde, AnySerde]:
         serdes = self._by_topic.get(topic)

@@ -279,9 +279,7 @@ class Task:
             self._sources[node.name] = Source(node, self.config, topics, internal)
         elif isinstance(node, SinkNode):
             serdes = node_serdes(node, self.config)
-            self._operators[node.name] = SinkOperator(
-                node, serdes, self._real_name, self.context, self._outputs, self._errors
-            )
+            self._operators[node.name] = SinkOperator(node, serdes, self._real_name, self.context, self._errors)
         else:
             operator = self._operators[node.name] = node.factory()
             operator.name = node.name
