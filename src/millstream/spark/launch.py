@@ -26,6 +26,7 @@ from millstream.spark.frames import unpack
 from millstream.spark.outputs import transactional_id
 from millstream.spark.plan import Plan
 from millstream.spark.program import Program
+from millstream.spark.run_directory import drivers_directory
 from millstream.spark.session import lanes_of
 from millstream.spark.shipping import PROGRAM, shipped
 from millstream.spark.source import FORMAT, RESTS, SCHEMA, MillstreamSource, Run
@@ -130,7 +131,7 @@ def launch(topology: Topology, config: StreamsConfig, session: SparkSession) -> 
         admin.ensure_topic(NewTopic(program.progress_topic, max(1, len(remembered.markers))))
         if remembered.moved:  # their lanes do not shut out those they had before
             _shut_out(config, range(remembered.lanes))
-    directory = lane_client.directory(run_id)
+    directory = drivers_directory(run_id)
     pickled = shipped(program)
     (directory / PROGRAM).write_bytes(pickled)
     if driver is not None:
