@@ -120,6 +120,9 @@ class StreamsConfig:
         max_batch_records: the most records that are taken into one batch.
         max_batch_bytes: the most bytes that are taken into one batch.
         target_batch_time: batches are made smaller or greater, within these bounds, so as to take about this long.
+        max_poll_interval: how long a function may be at one record. A process that does not get on for so long, or does
+            not answer, is ended and started anew, and the batch is tried again; what it was at is logged long before.
+            Waiting for a broker that is away does not count.
         metrics_port: the port on which metrics are served for Prometheus; 0 takes a free one, None serves none.
         topology_optimization: "none", "all", or some of "reuse_ktable_source_topics", "merge_repartition_topics" and
             "single_store_self_join".
@@ -154,6 +157,7 @@ class StreamsConfig:
     max_batch_records: int = 1_000_000
     max_batch_bytes: int = 256 * 1024 * 1024
     target_batch_time: timedelta = timedelta(seconds=2)
+    max_poll_interval: timedelta = timedelta(minutes=5)
     metrics_port: int | None = None
     topology_optimization: Literal["none", "all"] | Optimization | Collection[Optimization] = "none"
     ensure_explicit_internal_resource_naming: bool = False
@@ -186,6 +190,7 @@ class StreamsConfig:
         if self.commit_interval is not None:
             milliseconds(self.commit_interval, "commit_interval", minimum=1)
         milliseconds(self.target_batch_time, "target_batch_time", minimum=1)
+        milliseconds(self.max_poll_interval, "max_poll_interval", minimum=1)
         milliseconds(self.windowstore_changelog_additional_retention, "windowstore_changelog_additional_retention")
         _optimizations(self.topology_optimization)
         for name in ("deserialization", "processing", "production"):

@@ -18,6 +18,7 @@ from millstream.cli.loading import load_application
 from millstream.cli.logs import LogFormat, set_up_logging
 from millstream.config import StreamsConfig
 from millstream.spark.client import KafkaStreams, State
+from millstream.spark.signals import StopSignals
 
 _REFRESH_SECONDS = 0.5
 
@@ -52,10 +53,11 @@ def run(
     streams = KafkaStreams(loaded.topology, config)
     console = Console(stderr=True, highlight=False)
     stop = threading.Event()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda *_: stop.set())
+    signals = StopSignals(signal.SIGINT, signal.SIGTERM)
+    signals.starting()
     console.print(f"starting [bold]{config.application_id}[/bold] ...")
     streams.start(once=once)
+    signals.running(stop.set)
     try:
         _watch(streams, console, stop, live=not quiet and console.is_terminal)
     finally:

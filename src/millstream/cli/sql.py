@@ -17,6 +17,7 @@ from millstream.cli.connection import ClientOptions, Servers, connection, settin
 from millstream.cli.logs import LogFormat, set_up_logging
 from millstream.config import StreamsConfig
 from millstream.errors import ArgumentError
+from millstream.spark.signals import StopSignals
 from millstream.sql.engine.entities import CurrentStatus, Entity, PrintedTopic, WarningEntity
 
 if TYPE_CHECKING:
@@ -59,18 +60,19 @@ def sql(
         checkpoint_location=checkpoint,
     )
     out, notes = Console(highlight=False, soft_wrap=True), Console(stderr=True, highlight=False)
+    signals = StopSignals(signal.SIGINT, signal.SIGTERM)
+    signals.starting()
     with Ksql(config, settings("--set", setting), functions=functions or ()) as ksql:
         for entity in ksql.run(text):
             show(out, entity, as_json=as_json)
         if ksql.queries:
             notes.print(f"running {len(ksql.queries)} queries; Ctrl-C stops them")
-            _wait(ksql)
+            _wait(ksql, signals)
 
 
-def _wait(ksql: Ksql) -> None:
+def _wait(ksql: Ksql, signals: StopSignals) -> None:
     stop = threading.Event()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda *_: stop.set())
+    signals.running(stop.set)
     while not stop.is_set() and not ksql.wait(_REFRESH):
         pass
 

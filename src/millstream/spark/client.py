@@ -11,7 +11,7 @@ import uuid
 from collections.abc import Callable
 from datetime import timedelta
 from enum import Enum
-from types import FrameType, TracebackType
+from types import TracebackType
 from typing import Any, Self
 
 from pyspark.sql import SparkSession
@@ -26,6 +26,7 @@ from millstream.spark.launch import Launched, launch
 from millstream.spark.metrics import MetricsServer
 from millstream.spark.ownership import Ownership
 from millstream.spark.session import spark_session
+from millstream.spark.signals import StopSignals, say
 from millstream.spark.statistics import Statistics
 from millstream.topology.topology import Topology
 
@@ -111,6 +112,7 @@ class KafkaStreams:
         self._restarts = 0
         self._batches_before = 0.0
         self._metrics: MetricsServer | None = None
+        self._signals = StopSignals(signal.SIGTERM)
         #: What the batches so far reported.
         self.statistics = Statistics()
 
@@ -216,16 +218,28 @@ class KafkaStreams:
         self._move(State.NOT_RUNNING)
 
     def __enter__(self) -> Self:
-        self.start()
-        self._old_handler = _on_terminate(self)
+        self._signals.starting()
+        try:
+            self.start()
+            self._signals.running(self.close)
+        except BaseException as error:
+            if isinstance(error, KeyboardInterrupt):
+                say("stopping")
+            self.close()
+            self._signals.over()
+            raise
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self._old_handler is not None:
-            signal.signal(signal.SIGTERM, self._old_handler)
-        self.close()
+        if kind is KeyboardInterrupt:
+            say("stopping after this batch ...")
+        self._signals.stopping()
+        try:
+            self.close()
+        finally:
+            self._signals.over()
 
     # --- looking
 
@@ -408,14 +422,3 @@ def _ask_for_ownership(config: StreamsConfig) -> Ownership:
     """Begin to ask for the ownership of an application, with the id of its checkpoint, or of the one to be made."""
     known = Checkpoint(checkpoint_location(config)).known_id()
     return Ownership(config, known or uuid.uuid4().hex[:12])
-
-
-def _on_terminate(streams: KafkaStreams) -> Any:
-    """Close on SIGTERM, as on the end of a `with` block; only the main thread can ask for signals."""
-    if threading.current_thread() is not threading.main_thread():
-        return None
-
-    def stop(number: int, frame: FrameType | None) -> None:
-        threading.Thread(target=streams.close, name="millstream-close").start()
-
-    return signal.signal(signal.SIGTERM, stop)

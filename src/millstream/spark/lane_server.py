@@ -1,6 +1,6 @@
 """The process of a lane: answers on a socket until its application or its driver is gone.
 
-python -m millstream.spark.lane_server SOCKET LANE DRIVER-PID
+python -m millstream.spark.lane_server SOCKET LANE DRIVER-PID, with the run's secret as its input
 """
 
 from __future__ import annotations
@@ -23,9 +23,12 @@ from millstream.errors import MillstreamError
 from millstream.spark.failures import described
 from millstream.spark.frames import pack, receive, send, unpack
 from millstream.spark.handover import Handover
+from millstream.spark.handshake import NotOursError, greet_client
 from millstream.spark.lane import Lane, WaveRequest
+from millstream.spark.lane_wait import stack_path
 from millstream.spark.outputs import ProducerStuck
 from millstream.spark.processes import alive
+from millstream.spark.pulse import PulseTaker
 from millstream.spark.shipping import PROGRAM, unpacked
 from millstream.spark.statefiles import Version
 
@@ -37,16 +40,19 @@ _LOOK_SECONDS = 1.0
 _REQUESTS_A_COLLECTION = 500
 #: How long a lane that is no longer wanted may take to end properly.
 _GRACE_SECONDS = 5.0
+#: How long a client may take to prove what it is.
+_GREETING_SECONDS = 10.0
 
 
-def serve(path: str, index: int, driver: int | None) -> None:
+def serve(path: str, index: int, driver: int | None, secret: bytes) -> None:
     """Answer requests, one at a time."""
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     temporary = f"{path}.{os.getpid()}"
     listener.bind(temporary)
     listener.listen()
     os.replace(temporary, path)  # from here on others find it, and find it listening
-    place = _Place(path, driver)
+    pulse = PulseTaker(Path(path))
+    place = _Place(path, driver, pulse)
     threading.Thread(target=place.watch, name="watch", daemon=True).start()
     # Where lanes are on several machines, files of one cannot be read by the others.
     handover = Handover(None if driver is None else Path(path).parent, index)
@@ -55,7 +61,9 @@ def serve(path: str, index: int, driver: int | None) -> None:
     garbage = _Garbage()
     try:
         while time.monotonic() - asked < _IDLE_SECONDS and place.is_wanted:
+            pulse.begin("records of the next batch")
             busy = lane is not None and lane.work_ahead()
+            pulse.end()
             listener.settimeout(0 if busy else _LOOK_SECONDS)
             try:
                 connection, _ = listener.accept()
@@ -64,9 +72,8 @@ def serve(path: str, index: int, driver: int | None) -> None:
             except TimeoutError:
                 garbage.collect_all()
                 continue
-            with connection, contextlib.suppress(BrokenPipeError, ConnectionResetError):
-                connection.settimeout(None)
-                lane = _converse(connection, lane, index, handover)
+            with connection:
+                lane = _converse(connection, secret, lane, index, handover, pulse)
             asked = time.monotonic()
             garbage.collect()
     finally:
@@ -100,9 +107,10 @@ class _Garbage:
 class _Place:
     """A lane's socket: as long as it is there, and its driver is, the lane is wanted."""
 
-    def __init__(self, path: str, driver: int | None) -> None:
+    def __init__(self, path: str, driver: int | None, pulse: PulseTaker) -> None:
         self._path = Path(path)
         self._driver = driver
+        self._pulse = pulse
         self._mine = self._identity()
 
     @property
@@ -112,6 +120,8 @@ class _Place:
     def watch(self) -> None:
         """End the process when it is not wanted, even while it waits for a broker that is away."""
         while self.is_wanted:
+            with contextlib.suppress(OSError):  # the run is over, or the disk full
+                self._pulse.take()
             time.sleep(_LOOK_SECONDS)
         time.sleep(_GRACE_SECONDS)
         self.leave()
@@ -143,28 +153,45 @@ class _Place:
         return found.st_ino, found.st_ctime_ns  # numbers of inodes are used again
 
 
-def _converse(connection: socket.socket, lane: Lane | None, index: int, handover: Handover) -> Lane | None:
-    """Answer until the other side is through."""
-    while (request := receive(connection)) is not None:
-        if "program" in request:
-            known, lane = lane, lane or Lane(unpacked(request["program"]), index)
-            send(connection, {"ok": True})
-            if known is None:
-                with contextlib.suppress(MillstreamError):  # the first batch meets it again, and tells
-                    lane.prepare()
-        elif lane is None:
-            send(connection, {"need_program": True})
-        else:
-            try:
-                send(connection, {"rows": _run(lane, request, handover)})
-            except ProducerStuck:
-                log.warning("the producer hangs; the lane starts anew")
-                os._exit(1)  # who asked starts another one
-            except Exception as error:
-                send(connection, {"error": described(error)})
-                # What a failed wave left behind is unknown; everything is read again.
-                lane.close()
-                return None
+def _converse(
+    connection: socket.socket, secret: bytes, lane: Lane | None, index: int, handover: Handover, pulse: PulseTaker
+) -> Lane | None:
+    """Answer until the other side is through; the lane that is left, if there is one."""
+    try:
+        connection.settimeout(_GREETING_SECONDS)
+        greet_client(connection, secret)
+        connection.settimeout(None)
+        while (request := receive(connection)) is not None:
+            if "program" in request:
+                pulse.begin("its start")
+                known, lane = lane, lane or Lane(unpacked(request["program"]), index)
+                send(connection, {"ok": True})
+                if known is None:
+                    with contextlib.suppress(MillstreamError):  # the first batch meets it again, and tells
+                        lane.prepare()
+                pulse.end()
+            elif lane is None:
+                send(connection, {"need_program": True})
+            else:
+                pulse.begin(f"batch {request['batch']}" + (f", wave {request['wave']}" if request["wave"] else ""))
+                try:
+                    answer: dict[str, Any] = {"rows": _run(lane, request, handover)}
+                except ProducerStuck:
+                    log.warning("the producer hangs; the lane starts anew")
+                    os._exit(1)  # who asked starts another one
+                except Exception as error:
+                    # What a failed wave left behind is unknown; everything is read again. Before anybody is told: who
+                    # asked may be gone by now, and the lane must not stay because of that.
+                    answer = {"error": described(error)}
+                    with contextlib.suppress(Exception):
+                        lane.close()
+                    lane = None
+                pulse.end_request()
+                send(connection, answer)
+    except NotOursError as error:
+        log.warning("%s", error)
+    except (ConnectionError, TimeoutError):
+        pass
     return lane
 
 
@@ -190,6 +217,8 @@ def _run(lane: Lane, request: dict[str, Any], handover: Handover) -> list[tuple[
 
 if __name__ == "__main__":
     logging.basicConfig(level=os.environ.get("MILLSTREAM_LOG_LEVEL", "WARNING"), format="%(asctime)s %(message)s")
-    faulthandler.register(signal.SIGUSR1)  # says in its log where it is
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)  # it ends with its driver, which may have a batch to finish
-    serve(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]) or None)
+    faulthandler.enable()  # says in its log of what it dies
+    with stack_path(Path(sys.argv[1])).open("ab", buffering=0) as stack:
+        faulthandler.register(signal.SIGUSR1, file=stack)  # says there where it is
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)  # it ends with its driver, which may have a batch to finish
+        serve(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]) or None, sys.stdin.buffer.read())

@@ -29,6 +29,7 @@ from millstream.spark.outputs import transactional_id
 from millstream.spark.ownership import Ownership
 from millstream.spark.plan import Plan
 from millstream.spark.program import Program
+from millstream.spark.run_directory import drivers_directory
 from millstream.spark.session import lanes_of
 from millstream.spark.shipping import PROGRAM, shipped
 from millstream.spark.source import FORMAT, MEMBERSHIP, RESTS, SCHEMA, MillstreamSource, Run
@@ -149,7 +150,7 @@ def launch(topology: Topology, config: StreamsConfig, session: SparkSession, own
         checkpoint.remember(remembered)
     if config.exactly_once and remembered.moved:  # their lanes do not shut out those they had before
         _shut_out(config, range(remembered.lanes))
-    directory = lane_client.directory(run_id)
+    directory = drivers_directory(run_id)
     pickled = shipped(program)
     (directory / PROGRAM).write_bytes(pickled)
     if driver is not None:

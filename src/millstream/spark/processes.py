@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from pathlib import Path
 
 
@@ -14,8 +15,36 @@ def alive(process: int) -> bool:
         return False
     except PermissionError:
         return True
+    found = _status(process)
+    # One that was killed and whose parent did not look yet is still there in name.
+    return found is None or found[0] not in "ZX"
+
+
+def stopped(process: int) -> bool:
+    """Whether a process was stopped by a signal or a debugger."""
+    found = _status(process)
+    return found is not None and found[0] in "Tt"
+
+
+def birth(process: int) -> str:
+    """When a process was started, by the system's count; numbers of processes are used again. "-" if not known."""
+    found = _status(process)
+    return "-" if found is None else found[19]
+
+
+def ending(code: int) -> str:
+    """How a process ended, in words, by what its parent was told."""
+    if code >= 0:
+        return f"exit code {code}"
     try:
-        # One that was killed and whose parent did not look yet is still there in name.
-        return Path(f"/proc/{process}/stat").read_text().rsplit(")", 1)[1].split()[0] not in "ZX"
+        name = signal.Signals(-code).name
+    except ValueError:
+        name = f"signal {-code}"
+    return f"{name}: out of memory?" if -code == signal.SIGKILL else name
+
+
+def _status(process: int) -> list[str] | None:
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rsplit(")", 1)[1].split()
     except OSError:
-        return True
+        return None

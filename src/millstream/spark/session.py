@@ -5,16 +5,15 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-import signal
 import sys
 import threading
-from collections.abc import Iterator
 from pathlib import Path
 
 from pyspark.sql import SparkSession
 
 from millstream.config import StreamsConfig
 from millstream.spark import class_archive
+from millstream.spark.signals import signals_are_the_drivers
 
 #: A failed task is tried again; Spark's local mode would not do that by itself.
 _LOCAL_TRIES = 4
@@ -58,7 +57,7 @@ def spark_session(config: StreamsConfig) -> SparkSession:
     )
     for name, value in {**_DEFAULTS, **local, **{key: str(value) for key, value in config.spark.items()}}.items():
         builder = builder.config(name, value)
-    with _signals_are_the_drivers(local=bool(local)):
+    with signals_are_the_drivers(local=bool(local)):
         session = builder.getOrCreate()
     session.sparkContext.setLogLevel("ERROR")
     if local:
@@ -78,27 +77,6 @@ def _choose_python(*, local: bool) -> None:
         quick = local and os.access(_WORKER_PYTHON, os.X_OK)
         os.environ["MILLSTREAM_PYTHON"] = sys.executable
         os.environ["PYSPARK_PYTHON"] = str(_WORKER_PYTHON) if quick else sys.executable
-
-
-@contextlib.contextmanager
-def _signals_are_the_drivers(*, local: bool) -> Iterator[None]:
-    """Have Spark leave SIGINT and SIGTERM to the driver, which ends it properly.
-
-    PySpark's own handler of SIGINT cancels the running batch. A supervisor may send SIGTERM to all processes at once:
-    what is ignored when a JVM starts is ignored for ever, by Spark's Python processes too. They end with the driver.
-    """
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
-    if local:
-        signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            if handler is not None:  # None was not set from Python
-                signal.signal(number, handler)
 
 
 def lanes_of(session: SparkSession) -> int:

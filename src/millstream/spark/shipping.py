@@ -7,6 +7,7 @@ import pickle
 
 import cloudpickle  # not PySpark's copy: a lane would have to import PySpark to read it
 
+from millstream.spark.label import labelled, new_label, without_label
 from millstream.spark.program import Program
 
 #: The name of the file in which the driver keeps the program as long as it runs.
@@ -15,16 +16,18 @@ _MSGSPEC_CACHE = "__msgspec_cache__"
 
 
 def shipped(program: Program) -> bytes:
-    """A program as bytes: functions and classes of the user's script go along by value, as everywhere in Spark."""
+    """A program as bytes: functions and classes of the user's script go along by value, as everywhere in Spark.
+
+    Its label holds a new secret: whoever has these bytes, by Spark's own ways, may talk to the run's lanes.
+    """
     for kind in gc.get_objects():
         # msgspec notes on a dataclass what it found out about it, and cannot be sent; it finds it out again.
         if isinstance(kind, type) and _MSGSPEC_CACHE in vars(kind):
             delattr(kind, _MSGSPEC_CACHE)
-    data: bytes = cloudpickle.dumps(program)
-    return data
+    return labelled(new_label(program.config.max_poll_interval.total_seconds()), cloudpickle.dumps(program))
 
 
 def unpacked(data: bytes) -> Program:
-    """The program that the driver sent; nobody else can reach a lane's socket, or Spark's workers."""
-    program: Program = pickle.loads(data)  # noqa: S301 - see above
+    """The program that the driver sent: it came by Spark's ways, or from a client that knows the run's secret."""
+    program: Program = pickle.loads(without_label(data))  # noqa: S301 - see above
     return program
