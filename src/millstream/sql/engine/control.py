@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from millstream.errors import MillstreamError
 from millstream.sql.engine.context import Context
 from millstream.sql.engine.entities import (
     AssertSchemaResult,
@@ -89,10 +90,21 @@ def script(context: Context, statement: RunScript) -> str:
 
 def terminate(context: Context, statement: Terminate, text: str) -> Entity:
     """TERMINATE id or ALL."""
+    ended, failures = [], []
     for query in _chosen(context, statement.query_id):
         if query.kind is QueryKind.CREATE_SOURCE:
             raise SqlError(f"Cannot terminate query '{query.id}' because it is linked to a source table.")
-        context.queries.remove(query)
+        try:
+            context.queries.remove(query)
+            ended.append(query.id)
+        except MillstreamError as error:
+            failures.append((query.id, error))
+    if failures:
+        raise SqlError(
+            "; ".join(f"cannot terminate {query_id}: {error.primary}" for query_id, error in failures),
+            detail=f"ended: {', '.join(ended)}" if ended else failures[0][1].detail,
+            hint=failures[0][1].hint or "execute the statement again",
+        ) from failures[0][1]
     return _status(statement.query_id, "terminate", "Query terminated.", text)
 
 

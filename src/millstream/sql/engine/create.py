@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 
+from millstream.sql.analysis import prepare_query
 from millstream.sql.analysis.timestamps import check_timestamp_column
 from millstream.sql.catalogue import Catalogue, Source
 from millstream.sql.engine.context import Context
+from millstream.sql.engine.effects import Effects
 from millstream.sql.engine.entities import CommandId, CommandStatus, CurrentStatus, Entity, WarningEntity
-from millstream.sql.engine.inference import infer_elements, register_schemas
-from millstream.sql.engine.planning import persistent_query, plan
+from millstream.sql.engine.inference import NewSchema, infer_elements, new_schemas
+from millstream.sql.engine.planning import plan
 from millstream.sql.engine.properties import WithClause
 from millstream.sql.engine.queries import PersistentQuery, QueryKind
 from millstream.sql.engine.topics import TopicDescription
@@ -29,7 +32,8 @@ def create_source(context: Context, statement: CreateSource, text: str) -> Entit
     clause = with_clause(statement, text)
     if statement.read_only and not context.settings.get("ksql.source.table.materialization.enabled", True):
         raise SqlError("Cannot execute command because source table materialization is disabled.")
-    source = make_source(context, statement, clause, text)
+    made = make_source(context, statement, clause, text)
+    source = made.source
     existing = context.catalogue.get(source.name)
     if existing is not None and statement.if_not_exists:
         message = (
@@ -41,7 +45,13 @@ def create_source(context: Context, statement: CreateSource, text: str) -> Entit
         check_source_upgrade(existing, source)
     query = None
     if source.read_only and source.kind is SourceKind.TABLE:
-        query = _keep(context, source, text)
+        query = _keeping(context, source, text)
+    with Effects(context) as effects:
+        if made.topic is not None:
+            effects.create_topic(made.topic)
+        effects.register(made.schemas)
+        if query is not None:
+            context.queries.add(query, numbered=True)
     context.catalogue.put(source)
     message = f"{source.kind.value.capitalize()} created"
     return CurrentStatus(
@@ -51,8 +61,8 @@ def create_source(context: Context, statement: CreateSource, text: str) -> Entit
     )
 
 
-def _keep(context: Context, source: Source, text: str) -> PersistentQuery:
-    """Start the query that keeps a source table, so that it can be asked."""
+def _keeping(context: Context, source: Source, text: str) -> PersistentQuery:
+    """The query that keeps a source table, so that it can be asked."""
     columns = (*source.schema.value, *source.schema.headers)
     query = Query(
         tuple(SingleColumn(ColumnReference(column.name), column.name) for column in columns),
@@ -60,10 +70,9 @@ def _keep(context: Context, source: Source, text: str) -> PersistentQuery:
         emit=Emit.CHANGES,
     )
     alone = Catalogue({source.name: source})
-    planned = plan(context, query, None, context.queries.source_table_id(source.name), alone)
-    kept = persistent_query(context, QueryKind.CREATE_SOURCE, planned, text, None, alone)
-    context.queries.add(kept, numbered=True)
-    return kept
+    prepared = prepare_query(query, alone, context.settings)
+    planned = plan(context, prepared, None, context.queries.source_table_id(source.name), text, alone)
+    return planned.build(context, QueryKind.CREATE_SOURCE, None)
 
 
 def with_clause(statement: CreateSource, text: str) -> WithClause:
@@ -74,11 +83,25 @@ def with_clause(statement: CreateSource, text: str) -> WithClause:
         raise ParseError(f"Failed to prepare statement: {error.primary}", statement=text) from error
 
 
-def make_source(context: Context, statement: CreateSource, clause: WithClause, text: str) -> Source:
+@dataclass(frozen=True)
+class NewSource:
+    """A source that a statement describes, with all that is to be made for it.
+
+    Attributes:
+        topic: as WITH describes it; None when the topic that is there is taken as it is.
+        schemas: what the registry is to be told.
+    """
+
+    source: Source
+    topic: TopicDescription | None
+    schemas: tuple[NewSchema, ...]
+
+
+def make_source(context: Context, statement: CreateSource, clause: WithClause, text: str) -> NewSource:
     """The source that a statement describes, checked against everything but the catalogue's sources of other names."""
     clause = _with_default_formats(context, clause, text)
-    topic = clause.topic or ""
-    _ensure_topic(context, statement.kind, topic, clause)
+    name = clause.topic or ""
+    topic = _topic(context, statement.kind, name, clause)
     elements, clause = infer_elements(context, statement, clause)
     schema = schema_of(elements)
     _check_names(elements)
@@ -95,18 +118,18 @@ def make_source(context: Context, statement: CreateSource, clause: WithClause, t
     formats = _formats(context, statement, clause, schema)
     if clause.window is not None and not schema.key:
         raise SqlError("Windowed sources require a key column.")
-    register_schemas(context, topic, schema, formats, clause, replace=False)
-    return Source(
+    source = Source(
         statement.kind,
         statement.name,
         schema,
-        topic,
+        name,
         formats,
         clause.window,
         timestamp,
         text,
         read_only=statement.read_only,
     )
+    return NewSource(source, topic, new_schemas(context, source, clause, if_exists=False))
 
 
 def schema_of(elements: Iterable[Element]) -> Schema:
@@ -169,8 +192,8 @@ def _with_default_formats(context: Context, clause: WithClause, text: str) -> Wi
     return clause.with_formats(*names)
 
 
-def _ensure_topic(context: Context, kind: SourceKind, name: str, clause: WithClause) -> None:
-    """Have the topic: one that is there must be as WITH says, one that is not is made if WITH says how."""
+def _topic(context: Context, kind: SourceKind, name: str, clause: WithClause) -> TopicDescription | None:
+    """The topic as WITH describes it, if it does: one that is there must be like it, one that is not is to be made."""
     existing = context.topics.describe(name)
     partitions, replicas = clause.number("PARTITIONS"), clause.number("REPLICAS")
     if existing is None and partitions is None:
@@ -180,13 +203,15 @@ def _ensure_topic(context: Context, kind: SourceKind, name: str, clause: WithCla
             "'REPLICAS')."
         )
     if partitions is None:
-        return
+        return None
     policy = "compact" if kind is SourceKind.TABLE and clause.window is None else "delete"
     config = {"cleanup.policy": clause.text("CLEANUP_POLICY") or policy}
     retention = clause.number("RETENTION_MS")
     if retention is not None:
         config["retention.ms"] = str(retention)
-    context.topics.create(TopicDescription(name, partitions, replicas or -1, config))
+    topic = TopicDescription(name, partitions, replicas or -1, config)
+    context.topics.has(topic)
+    return topic
 
 
 def _check_replacement(context: Context, statement: CreateSource) -> None:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from millstream.errors import MillstreamError
 from millstream.sql.catalogue import Source
 from millstream.sql.engine.context import Context
+from millstream.sql.engine.effects import tell
 from millstream.sql.engine.entities import CommandId, CommandStatus, CurrentStatus, Entity, WarningEntity
 from millstream.sql.engine.insert_values import alternatives
-from millstream.sql.engine.queries import QueryKind
+from millstream.sql.engine.queries import PersistentQuery, QueryKind
 from millstream.sql.engine.upgrade import check_source_upgrade
 from millstream.sql.errors import SqlError
 from millstream.sql.schema.columns import Column, Schema
@@ -33,14 +35,24 @@ def drop_source(context: Context, statement: DropSource, text: str) -> Entity:
         _check_topic_is_own(context, source)
     _check_insert_queries(context, name)
     _check_derived(context, name)
-    context.catalogue.remove(name)
     query = context.queries.creating(name)
     if query is not None:
         context.queries.remove(query)
     if statement.delete_topic:
-        context.topics.delete(source.topic)
+        _delete_topic(context, source, query)
+    context.catalogue.remove(name)  # at last: until then the statement can be repeated
     message = f"Source {quote(name)} (topic: {source.topic}) was dropped."
     return _status(kind, quote(name), "drop", message, text)
+
+
+def _delete_topic(context: Context, source: Source, ended: PersistentQuery | None) -> None:
+    try:
+        context.topics.delete(source.topic)
+    except MillstreamError as error:
+        if ended is not None:
+            tell(error, f"query {ended.id} is ended; {source.name} and its topic {source.topic} are still there")
+        error.hint = error.hint or "execute the statement again"
+        raise
 
 
 def _check_topic_is_own(context: Context, source: Source) -> None:

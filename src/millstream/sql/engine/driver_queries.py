@@ -63,7 +63,11 @@ class DriverQueries:
         replaced = self._running.get(query.id)
         started = test_driver(query, self._log)
         if replaced is not None:
-            _move_state(replaced[1], started)
+            try:
+                _move_state(replaced[1], started)
+            except BaseException:
+                started.close()
+                raise
             replaced[1].close()
         self._running[query.id] = (query, started)
 

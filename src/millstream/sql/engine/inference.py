@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from millstream.sql.catalogue import Source
 from millstream.sql.engine.context import Context
@@ -11,15 +11,16 @@ from millstream.sql.engine.properties import WithClause
 from millstream.sql.errors import SqlError
 from millstream.sql.formats import (
     Inferred,
+    RegisteredSchema,
     SchemaRegistry,
     check_schema_kind,
     format_of,
     infer_columns,
     key_features,
-    register_schema,
+    new_schema,
     subject,
 )
-from millstream.sql.schema.columns import Column, Schema
+from millstream.sql.schema.columns import Column
 from millstream.sql.schema.formats import Encoding, Feature, FormatInfo, Formats
 from millstream.sql.tree.statements import Constraint, CreateSource, Element, SourceKind
 
@@ -145,31 +146,36 @@ def _name_by_id(part: _Part, inferred: Inferred | None, clause: WithClause) -> s
     return inferred.names[0]
 
 
-def check_declared_schemas(context: Context, sink: Source, clause: WithClause) -> WithClause | None:
-    """See that the results of a query fit the schemas whose numbers WITH gives.
+def declared_formats(context: Context, sink: Source, clause: WithClause) -> Formats:
+    """The formats of a query's results, with the names of the schemas whose numbers WITH gives.
 
-    Returns:
-        The clause with the names of these schemas; None when it gives no numbers.
+    Raises:
+        SqlError: the results do not fit these schemas.
     """
-    names: list[str | None] = []
-    for part, encoding, columns in (
-        (_KEY, sink.formats.key, sink.schema.key),
-        (_VALUE, sink.formats.value, sink.schema.value),
-    ):
-        schema_id = part.schema_id(clause)
-        if schema_id is None:
-            names.append(None)
-            continue
-        _check_can_infer(part, encoding.format)
-        if part.is_key:
-            encoding = Encoding(encoding.format, key_features(encoding.format.name, single=True))
-        registry = _registry(context, encoding.format, sink.topic)
-        inferred = infer_columns(encoding, registry, topic=clause.topic, is_key=part.is_key, schema_id=schema_id)
-        _check_columns(part, columns, inferred.columns)
-        names.append(_name_by_id(part, inferred, clause))
-    if _KEY.schema_id(clause) is None and _VALUE.schema_id(clause) is None:
-        return None
-    return clause.with_schema_names(*names)
+    return Formats(
+        _declared(context, sink, clause, _KEY, sink.formats.key, sink.schema.key),
+        _declared(context, sink, clause, _VALUE, sink.formats.value, sink.schema.value),
+    )
+
+
+def _declared(
+    context: Context, sink: Source, clause: WithClause, part: _Part, encoding: Encoding, columns: Sequence[Column]
+) -> Encoding:
+    schema_id = part.schema_id(clause)
+    if schema_id is None:
+        return encoding
+    _check_can_infer(part, encoding.format)
+    expected = encoding
+    if part.is_key:
+        expected = Encoding(encoding.format, key_features(encoding.format.name, single=True))
+    registry = _registry(context, encoding.format, sink.topic)
+    inferred = infer_columns(expected, registry, topic=clause.topic, is_key=part.is_key, schema_id=schema_id)
+    _check_columns(part, columns, inferred.columns)
+    name = _name_by_id(part, inferred, clause)
+    if name is None:
+        return encoding
+    properties = {**dict(encoding.format.properties), "fullSchemaName": name}
+    return replace(encoding, format=FormatInfo(encoding.format.name, tuple(sorted(properties.items()))))
 
 
 def _check_columns(part: _Part, columns: Sequence[Column], inferred: Sequence[Column]) -> None:
@@ -186,42 +192,65 @@ def _check_columns(part: _Part, columns: Sequence[Column], inferred: Sequence[Co
         )
 
 
-def register_schemas(
-    context: Context, topic: str, schema: Schema, formats: Formats, clause: WithClause, *, replace: bool
-) -> None:
-    """Tell the registry the schemas of a topic.
+@dataclass(frozen=True)
+class NewSchema:
+    """A schema that the registry is to be told.
+
+    Attributes:
+        part: KEY or VALUE.
+        schema_id: the number that it must have, if WITH gives one.
+    """
+
+    topic: str
+    part: str
+    schema: RegisteredSchema
+    schema_id: int | None = None
+
+    def register(self, registry: SchemaRegistry) -> None:
+        """Tell the registry.
+
+        Raises:
+            SqlError: it refuses the schema, or gives it another number.
+        """
+        name = subject(self.topic, is_key=self.part == _KEY.name)
+        try:
+            registered = registry.register(name, self.schema)
+        except SqlError as error:
+            raise SqlError(f"Could not register schema for topic: {error.primary}") from error
+        if self.schema_id not in (None, registered):
+            raise SqlError(
+                f"Schema id registered is {registered} which is different from provided {self.part}_SCHEMA_ID "
+                f"{self.schema_id}.\nTopic: {self.topic}\nSubject: {name}\nSchema: {self.schema.text}"
+            )
+
+
+def new_schemas(context: Context, source: Source, clause: WithClause, *, if_exists: bool) -> tuple[NewSchema, ...]:
+    """The schemas that the registry is to be told of a source.
 
     Args:
         context: has the registry.
-        topic: whose schemas they are.
-        schema: of the source.
-        formats: of the source.
+        source: whose schemas they are.
         clause: may give the numbers of schemas that are registered as they are.
-        replace: also where the topic has a schema already.
+        if_exists: also where the topic has a schema already.
+
+    Raises:
+        SqlError: there is no registry, or a schema whose number was given is one of another format.
     """
-    parts = ((_KEY, formats.key, schema.key), (_VALUE, formats.value, schema.value))
-    for part, encoding, columns in parts:
-        if part.schema_id(clause) is None:
-            register_schema(encoding, columns, context.registry, topic=topic, is_key=part.is_key, if_exists=replace)
-    for part, encoding, _ in parts:
+    made, numbered = [], []
+    for part, encoding, columns in (
+        (_KEY, source.formats.key, source.schema.key),
+        (_VALUE, source.formats.value, source.schema.value),
+    ):
         schema_id = part.schema_id(clause)
         if schema_id is not None:
-            _register_as_is(context, topic, part, encoding, schema_id)
-
-
-def _register_as_is(context: Context, topic: str, part: _Part, encoding: Encoding, schema_id: int) -> None:
-    registry = _registry(context, encoding.format, topic)
-    raw = registry.by_id(schema_id)
-    if raw is None:
-        return
-    check_schema_kind(encoding.format, raw, is_key=part.is_key)
-    name = subject(topic, is_key=part.is_key)
-    try:
-        registered = registry.register(name, raw)
-    except SqlError as error:
-        raise SqlError(f"Could not register schema for topic: {error.primary}") from error
-    if registered != schema_id:
-        raise SqlError(
-            f"Schema id registered is {registered} which is different from provided {part.name}_SCHEMA_ID "
-            f"{schema_id}.\nTopic: {topic}\nSubject: {name}\nSchema: {raw.text}"
+            known = _registry(context, encoding.format, source.topic).by_id(schema_id)
+            if known is not None:
+                check_schema_kind(encoding.format, known, is_key=part.is_key)
+                numbered.append(NewSchema(source.topic, part.name, known, schema_id))
+            continue
+        schema = new_schema(
+            encoding, columns, context.registry, topic=source.topic, is_key=part.is_key, if_exists=if_exists
         )
+        if schema is not None:
+            made.append(NewSchema(source.topic, part.name, schema))
+    return (*made, *numbered)

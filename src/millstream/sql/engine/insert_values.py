@@ -8,10 +8,11 @@ from typing import Any
 
 from millstream.sql.catalogue import Catalogue, Source
 from millstream.sql.engine.context import Context
+from millstream.sql.engine.effects import Effects
 from millstream.sql.engine.topics import TopicRecord
 from millstream.sql.errors import SqlError, StatementError
 from millstream.sql.expressions import evaluate_constant
-from millstream.sql.formats import format_of, schema_of, serde, subject
+from millstream.sql.formats import SchemaRegistry, format_of, schema_of, serde, subject
 from millstream.sql.schema.columns import PSEUDO_COLUMNS, ROWTIME, Column
 from millstream.sql.schema.types import quote
 from millstream.sql.tree.expressions import Expression
@@ -36,16 +37,23 @@ def insert_values(context: Context, statement: InsertValues, text: str) -> None:
             "The server has disabled INSERT INTO ... VALUES functionality. To enable it, restart your ksqlDB server "
             "with 'ksql.insert.into.values.enabled'=true"
         )
-    try:
-        values = values_of(context, source, statement.columns, statement.values)
-        record = TopicRecord(
-            source.topic, _key_bytes(context, source, values), _value_bytes(context, source, values), values.timestamp
-        )
-    except SqlError as error:
-        raise StatementError(
-            f"Failed to insert values into '{source.name}'. {error.primary}", statement=text
-        ) from error
-    context.topics.write(record)
+    with Effects(context) as effects:  # writing rows registers their schemas
+        try:
+            record = _record(context, source, statement, effects.registry)
+        except SqlError as error:
+            raise StatementError(
+                f"Failed to insert values into '{source.name}'. {error.primary}", statement=text
+            ) from error
+        context.topics.write(record)
+
+
+def _record(context: Context, source: Source, statement: InsertValues, registry: SchemaRegistry | None) -> TopicRecord:
+    values = values_of(context, source, statement.columns, statement.values)
+    key = None
+    if values.key:
+        _check_key_schema(registry, source)
+        key = _bytes(registry, source, values.key, is_key=True)
+    return TopicRecord(source.topic, key, _bytes(registry, source, values.row, is_key=False), values.timestamp)
 
 
 def _target(catalogue: Catalogue, statement: InsertValues) -> Source:
@@ -120,19 +128,12 @@ def _evaluate(context: Context, source: Source, name: str, expression: Expressio
     return evaluate_constant(expression, column.type, context.functions, name=name, config=context.settings)
 
 
-def _key_bytes(context: Context, source: Source, values: Values) -> bytes | None:
-    if not values.key:
-        return None
-    _check_key_schema(context, source)
-    return _bytes(context, source, values.key, is_key=True)
-
-
-def _check_key_schema(context: Context, source: Source) -> None:
+def _check_key_schema(registry: SchemaRegistry | None, source: Source) -> None:
     """See that the key's schema is the registered one: another would send equal keys to different partitions."""
     encoding = source.formats.key
-    if context.registry is None or not format_of(encoding.format.name).infers_schemas:
+    if registry is None or not format_of(encoding.format.name).infers_schemas:
         return
-    latest = context.registry.latest(subject(source.topic, is_key=True))
+    latest = registry.latest(subject(source.topic, is_key=True))
     made = schema_of(encoding, source.schema.key, is_key=True)
     if latest is not None and _plain(latest.parsed) != _plain(made.parsed):
         raise SqlError(
@@ -150,14 +151,10 @@ def _plain(schema: Any) -> Any:
     return schema.strip() if isinstance(schema, str) else schema
 
 
-def _value_bytes(context: Context, source: Source, values: Values) -> bytes | None:
-    return _bytes(context, source, values.row, is_key=False)
-
-
-def _bytes(context: Context, source: Source, row: tuple[Any, ...], *, is_key: bool) -> bytes | None:
+def _bytes(registry: SchemaRegistry | None, source: Source, row: tuple[Any, ...], *, is_key: bool) -> bytes | None:
     encoding = source.formats.key if is_key else source.formats.value
     columns = source.schema.key if is_key else source.schema.value
-    maker = serde(encoding, columns, is_key=is_key, registry=context.registry, topic=source.topic)
+    maker = serde(encoding, columns, is_key=is_key, registry=registry, topic=source.topic)
     try:
         return maker.serialize(row)
     except Exception as error:

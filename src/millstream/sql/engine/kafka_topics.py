@@ -52,20 +52,26 @@ class KafkaTopics:
                 found[name] = TopicDescription(name, len(topic.partitions), copies)
         return found
 
-    def create(self, topic: TopicDescription) -> None:
+    def has(self, topic: TopicDescription) -> bool:
         existing = self.describe(topic.name)
-        if existing is not None:
-            if topic.partitions != existing.partitions or topic.replicas not in (-1, existing.replicas):
-                raise SqlError(
-                    f"A Kafka topic with the name '{topic.name}' already exists, with different partition/replica "
-                    f"configuration than required. KSQL expects {topic.partitions} partitions (topic has "
-                    f"{existing.partitions}), and {topic.replicas} replication factor (topic has {existing.replicas})."
-                )
-            return
-        self._admin.create_topics(
+        if existing is None:
+            return False
+        if topic.partitions != existing.partitions or topic.replicas not in (-1, existing.replicas):
+            raise SqlError(
+                f"A Kafka topic with the name '{topic.name}' already exists, with different partition/replica "
+                f"configuration than required. KSQL expects {topic.partitions} partitions (topic has "
+                f"{existing.partitions}), and {topic.replicas} replication factor (topic has {existing.replicas})."
+            )
+        return True
+
+    def create(self, topic: TopicDescription) -> bool:
+        if self.has(topic):
+            return False
+        created = self._admin.create_topics(
             [NewTopic(topic.name, topic.partitions, topic.config)],
             replication_factor=None if topic.replicas < 1 else topic.replicas,
         )
+        return topic.name in created
 
     def delete(self, name: str) -> None:
         if self.describe(name) is not None:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from millstream.sql.analysis import SinkRequest
 from millstream.sql.catalogue import Source
 from millstream.sql.engine.context import Context
+from millstream.sql.engine.effects import Effects
 from millstream.sql.engine.entities import CommandId, CommandStatus, CurrentStatus, Entity, WarningEntity
-from millstream.sql.engine.inference import check_declared_schemas, register_schemas
-from millstream.sql.engine.planning import create_request, insert_request, persistent_query, plan, prepare
+from millstream.sql.engine.inference import declared_formats, new_schemas
+from millstream.sql.engine.planning import create_request, insert_request, plan, prepare
 from millstream.sql.engine.properties import WithClause
 from millstream.sql.engine.queries import PersistentQuery, QueryKind
 from millstream.sql.engine.statement_text import create_as_text
@@ -29,7 +32,8 @@ def create_as_select(context: Context, statement: CreateAsSelect, text: str) -> 
         raise
     except SqlError as error:
         # From here on ksqlDB shows the statement as it understood it.
-        raise StatementError(error.primary, statement=create_as_text(statement, prepared)) from error
+        shown = create_as_text(statement, prepared)
+        raise StatementError(error.primary, statement=shown, detail=error.detail, hint=error.hint) from error
 
 
 def _create(context: Context, statement: CreateAsSelect, prepared: Query, clause: WithClause, text: str) -> Entity:
@@ -39,7 +43,7 @@ def _create(context: Context, statement: CreateAsSelect, prepared: Query, clause
         statement.name,
         replaceable=statement.if_not_exists or bool(context.settings.get("ksql.create.or.replace.enabled", True)),
     )
-    planned = plan(context, prepared, create_request(context, statement, clause, text), query_id)
+    planned = plan(context, prepared, create_request(context, statement, clause, text), query_id, text)
     sink = planned.sink
     if sink is None:
         raise SqlError(f"the query has no result for {quote(statement.name)}")
@@ -49,20 +53,22 @@ def _create(context: Context, statement: CreateAsSelect, prepared: Query, clause
         raise SqlError(_exists(sink, existing))
     if existing is not None and existing.read_only:
         raise SqlError(f"Cannot insert into read-only {existing.kind.value.lower()}: {existing.name}")
-    named = check_declared_schemas(context, sink, clause)
-    if named is not None:
-        planned = plan(context, prepared, create_request(context, statement, named, text), query_id)
-        sink = planned.sink or sink
-    _create_topic(context, statement, sink, clause)
-    register_schemas(context, sink.topic, sink.schema, sink.formats, clause, replace=True)
-    query = persistent_query(context, QueryKind.CREATE_AS, planned, text, sink.topic)
+    sink = replace(sink, formats=declared_formats(context, sink, clause))
+    planned = planned.with_sink(sink)
+    topic = _topic(context, statement, sink, clause)
+    context.topics.has(topic)
+    schemas = new_schemas(context, sink, clause, if_exists=True)
+    query = planned.build(context, QueryKind.CREATE_AS, sink.topic)
     if existing is not None:
         check_source_upgrade(existing, sink)
     replaced = context.queries.get(query_id)
     if replaced is not None:
-        check_query_upgrade(replaced.plan.step, planned.plan.step)
-    context.queries.add(query, numbered=replaced is None)
-    context.catalogue.put(sink, planned.plan.sources)
+        check_query_upgrade(replaced.plan.step, query.plan.step)
+    with Effects(context) as effects:
+        effects.create_topic(topic)
+        effects.register(schemas)
+        context.queries.add(query, numbered=replaced is None)
+    context.catalogue.put(sink, query.sources)
     return _started(sink, query, text)
 
 
@@ -74,9 +80,9 @@ def insert_into(context: Context, statement: InsertInto, text: str) -> Entity:
         raise ParseError(f"Failed to prepare statement: {error.primary}", statement=text) from error
     query_id = context.queries.insert_id(wanted)
     prepared = prepare(context, statement.query)
-    planned = plan(context, prepared, insert_request(statement, text), query_id)
+    planned = plan(context, prepared, insert_request(statement, text), query_id, text)
     target = context.catalogue.sources[statement.target]
-    query = persistent_query(context, QueryKind.INSERT, planned, text, target.topic)
+    query = planned.build(context, QueryKind.INSERT, target.topic)
     context.queries.add(query, numbered=wanted is None)
     return _started(target, query, text)
 
@@ -94,9 +100,8 @@ def plan_for_explain(
     else:
         request = create_request(context, statement, _clause(statement, text), text)
         query_id = context.queries.create_as_id(statement.kind, statement.name, replaceable=True)
-    planned = plan(context, prepared, request, query_id)
-    topic = planned.sink.topic if planned.sink is not None else None
-    return persistent_query(context, QueryKind.CREATE_AS, planned, text, topic)
+    planned = plan(context, prepared, request, query_id, text)
+    return planned.build(context, QueryKind.CREATE_AS, None if planned.sink is None else planned.sink.topic)
 
 
 def _clause(statement: CreateAsSelect, text: str) -> WithClause:
@@ -113,8 +118,8 @@ def _exists(sink: Source, existing: Source) -> str:
     )
 
 
-def _create_topic(context: Context, statement: CreateAsSelect, sink: Source, clause: WithClause) -> None:
-    """Have the topic of the results: as large as the topic of the leftmost source unless WITH says otherwise."""
+def _topic(context: Context, statement: CreateAsSelect, sink: Source, clause: WithClause) -> TopicDescription:
+    """The topic of the results: as large as the topic of the leftmost source unless WITH says otherwise."""
     first = context.catalogue.get(statement.query.source.name)
     source = None if first is None else context.topics.describe(first.topic)
     partitions = clause.number("PARTITIONS") or (1 if source is None else source.partitions)
@@ -129,7 +134,7 @@ def _create_topic(context: Context, statement: CreateAsSelect, sink: Source, cla
         retention = window.retention.milliseconds
     if retention is not None:
         config["retention.ms"] = str(retention)
-    context.topics.create(TopicDescription(sink.topic, partitions, replicas, config))
+    return TopicDescription(sink.topic, partitions, replicas, config)
 
 
 def _started(sink: Source, query: PersistentQuery, text: str) -> CurrentStatus:
