@@ -10,9 +10,9 @@ import pytest
 from millstream.kafka.errors import KafkaError
 from millstream.sql.catalogue import Source
 from millstream.sql.engine.context import Context
-from millstream.sql.engine.driver_queries import DriverQueries
 from millstream.sql.engine.engine import Engine
 from millstream.sql.engine.queries import PersistentQuery, Queries
+from millstream.sql.engine.runners.driver_queries import DriverQueries
 from millstream.sql.engine.topics import InMemoryTopics, TopicDescription, TopicRecord
 from millstream.sql.errors import SqlError, StatementError
 from millstream.sql.formats import InMemoryRegistry, RegisteredSchema

@@ -12,11 +12,11 @@ from millstream import StreamsConfig
 from millstream.errors import StreamsError
 from millstream.handlers import LogAndFailExceptionHandler
 from millstream.spark.client import State
-from millstream.sql.engine import spark_queries
 from millstream.sql.engine.api import Ksql
-from millstream.sql.engine.applications import SkipUnreadable, application_config
 from millstream.sql.engine.queries import PersistentQuery, QueryState
-from millstream.sql.engine.spark_queries import SparkQueries
+from millstream.sql.engine.runners import spark_queries
+from millstream.sql.engine.runners.applications import SkipUnreadable, application_config
+from millstream.sql.engine.runners.spark_queries import SparkQueries
 from millstream.sql.errors import SqlError
 from millstream.sql.processing_log import PythonLog
 

@@ -9,10 +9,10 @@ from millstream.sql.conformance.case import Case, Json
 from millstream.sql.conformance.functions import add_test_functions
 from millstream.sql.conformance.records import java_order, parsed_schema
 from millstream.sql.engine.context import Context
-from millstream.sql.engine.create import make_source, with_clause
 from millstream.sql.engine.engine import Engine
-from millstream.sql.engine.properties import WithClause
 from millstream.sql.engine.queries import PersistentQuery, Queries, QueryRunner, QueryState
+from millstream.sql.engine.statements.create import make_source, with_clause
+from millstream.sql.engine.statements.properties import WithClause
 from millstream.sql.engine.topics import InMemoryTopics, TopicDescription
 from millstream.sql.errors import SqlError
 from millstream.sql.formats import InMemoryRegistry, new_schema, subject

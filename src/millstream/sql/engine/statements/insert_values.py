@@ -8,7 +8,7 @@ from typing import Any
 
 from millstream.sql.catalogue import Catalogue, Source
 from millstream.sql.engine.context import Context
-from millstream.sql.engine.effects import Effects
+from millstream.sql.engine.statements.effects import Effects
 from millstream.sql.engine.topics import TopicRecord
 from millstream.sql.errors import SqlError, StatementError
 from millstream.sql.expressions import evaluate_constant

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from millstream.sql.engine import persistent
-from millstream.sql.engine.context import Context
-from millstream.sql.engine.control import refuse_connectors
-from millstream.sql.engine.descriptions import describe_query, describe_source, running_query, source_info
-from millstream.sql.engine.entities import (
+from millstream.sql.engine.answers.descriptions import describe_query, describe_source, running_query, source_info
+from millstream.sql.engine.answers.entities import (
     Entity,
     FunctionArgument,
     FunctionDescriptionEntity,
@@ -28,8 +25,11 @@ from millstream.sql.engine.entities import (
     Variable,
     VariablesList,
 )
-from millstream.sql.engine.printing import print_records
-from millstream.sql.engine.schema_info import SchemaInfo
+from millstream.sql.engine.answers.printing import print_records
+from millstream.sql.engine.answers.schema_info import SchemaInfo
+from millstream.sql.engine.context import Context
+from millstream.sql.engine.statements import persistent
+from millstream.sql.engine.statements.control import refuse_connectors
 from millstream.sql.errors import SqlError
 from millstream.sql.settings import definition_of
 from millstream.sql.tree.statements import (

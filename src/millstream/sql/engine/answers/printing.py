@@ -7,8 +7,8 @@ import json
 import struct
 from collections.abc import Iterable, Iterator
 
+from millstream.sql.engine.answers.entities import PrintedRecord, PrintedTopic
 from millstream.sql.engine.context import Context
-from millstream.sql.engine.entities import PrintedRecord, PrintedTopic
 from millstream.sql.engine.topics import TopicRecord
 from millstream.sql.errors import SqlError
 from millstream.sql.tree.statements import PrintTopic

@@ -8,15 +8,15 @@ from dataclasses import dataclass
 from millstream.sql.analysis import prepare_query
 from millstream.sql.analysis.timestamps import check_timestamp_column
 from millstream.sql.catalogue import Catalogue, Source
+from millstream.sql.engine.answers.entities import CommandId, CommandStatus, CurrentStatus, Entity, WarningEntity
 from millstream.sql.engine.context import Context
-from millstream.sql.engine.effects import Effects
-from millstream.sql.engine.entities import CommandId, CommandStatus, CurrentStatus, Entity, WarningEntity
-from millstream.sql.engine.inference import NewSchema, infer_elements, new_schemas
-from millstream.sql.engine.planning import plan
-from millstream.sql.engine.properties import WithClause
 from millstream.sql.engine.queries import PersistentQuery, QueryKind
+from millstream.sql.engine.statements.effects import Effects
+from millstream.sql.engine.statements.inference import NewSchema, infer_elements, new_schemas
+from millstream.sql.engine.statements.planning import plan
+from millstream.sql.engine.statements.properties import WithClause
+from millstream.sql.engine.statements.upgrade import check_source_upgrade
 from millstream.sql.engine.topics import TopicDescription
-from millstream.sql.engine.upgrade import check_source_upgrade
 from millstream.sql.errors import ParseError, SqlError, StatementError
 from millstream.sql.formats import check, key_features, value_features
 from millstream.sql.schema.columns import SYSTEM_COLUMNS, Column, Namespace, Schema

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from millstream.sql.engine.context import Context
-from millstream.sql.engine.planning import plan, prepare
+from millstream.sql.engine.statements.planning import plan, prepare
 from millstream.sql.errors import StatementError
 from millstream.sql.tree.statements import SelectQuery
 

@@ -6,16 +6,16 @@ from dataclasses import replace
 
 from millstream.sql.analysis import SinkRequest
 from millstream.sql.catalogue import Source
+from millstream.sql.engine.answers.entities import CommandId, CommandStatus, CurrentStatus, Entity, WarningEntity
+from millstream.sql.engine.answers.statement_text import create_as_text
 from millstream.sql.engine.context import Context
-from millstream.sql.engine.effects import Effects
-from millstream.sql.engine.entities import CommandId, CommandStatus, CurrentStatus, Entity, WarningEntity
-from millstream.sql.engine.inference import declared_formats, new_schemas
-from millstream.sql.engine.planning import create_request, insert_request, plan, prepare
-from millstream.sql.engine.properties import WithClause
 from millstream.sql.engine.queries import PersistentQuery, QueryKind
-from millstream.sql.engine.statement_text import create_as_text
+from millstream.sql.engine.statements.effects import Effects
+from millstream.sql.engine.statements.inference import declared_formats, new_schemas
+from millstream.sql.engine.statements.planning import create_request, insert_request, plan, prepare
+from millstream.sql.engine.statements.properties import WithClause
+from millstream.sql.engine.statements.upgrade import check_query_upgrade, check_source_upgrade
 from millstream.sql.engine.topics import TopicDescription
-from millstream.sql.engine.upgrade import check_query_upgrade, check_source_upgrade
 from millstream.sql.errors import ParseError, SqlError, StatementError
 from millstream.sql.schema.types import quote
 from millstream.sql.tree.queries import Query

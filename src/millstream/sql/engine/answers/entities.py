@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from millstream.sql.engine.schema_info import FieldInfo, SchemaInfo
+from millstream.sql.engine.answers.schema_info import FieldInfo, SchemaInfo
 
 
 @dataclass(frozen=True, kw_only=True)

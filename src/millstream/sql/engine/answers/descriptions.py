@@ -6,10 +6,10 @@ import dataclasses
 from collections.abc import Iterator
 
 from millstream.sql.catalogue import Source
+from millstream.sql.engine.answers.entities import QueryDescription, RunningQuery, SourceDescription, SourceInfo
+from millstream.sql.engine.answers.schema_info import FieldInfo
 from millstream.sql.engine.context import Context
-from millstream.sql.engine.entities import QueryDescription, RunningQuery, SourceDescription, SourceInfo
 from millstream.sql.engine.queries import PersistentQuery, QueryState
-from millstream.sql.engine.schema_info import FieldInfo
 from millstream.sql.plan.steps import Step
 from millstream.sql.schema.columns import Schema
 

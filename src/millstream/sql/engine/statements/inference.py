@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from millstream.sql.catalogue import Source
 from millstream.sql.engine.context import Context
-from millstream.sql.engine.properties import WithClause
+from millstream.sql.engine.statements.properties import WithClause
 from millstream.sql.errors import SqlError
 from millstream.sql.formats import (
     Inferred,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import deque
 
 from millstream.config import StreamsConfig
-from millstream.sql.engine.applications import application_config
 from millstream.sql.engine.queries import PersistentQuery, QueryState
+from millstream.sql.engine.runners.applications import application_config
 from millstream.sql.engine.topics import InMemoryTopics, TopicRecord
 from millstream.sql.processing_log import ProcessingLog, PythonLog
 from millstream.testing import TopologyTestDriver

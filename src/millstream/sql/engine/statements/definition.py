@@ -6,13 +6,12 @@ from dataclasses import replace
 
 from millstream.errors import MillstreamError
 from millstream.sql.catalogue import Source
+from millstream.sql.engine.answers.entities import CommandId, CommandStatus, CurrentStatus, Entity, WarningEntity
 from millstream.sql.engine.context import Context
-from millstream.sql.engine.effects import tell
-from millstream.sql.engine.entities import CommandId, CommandStatus, CurrentStatus, Entity, WarningEntity
-from millstream.sql.engine.insert_values import alternatives
 from millstream.sql.engine.queries import PersistentQuery, QueryKind
-from millstream.sql.engine.upgrade import check_source_upgrade
-from millstream.sql.errors import SqlError
+from millstream.sql.engine.statements.insert_values import alternatives
+from millstream.sql.engine.statements.upgrade import check_source_upgrade
+from millstream.sql.errors import SqlError, tell
 from millstream.sql.schema.columns import Column, Schema
 from millstream.sql.schema.types import quote
 from millstream.sql.tree.statements import AlterSource, CreateType, DropSource, DropType, SourceKind

@@ -19,10 +19,9 @@ from millstream.kafka.admin import Admin
 from millstream.spark.checkpoint import checkpoint_location
 from millstream.spark.client import KafkaStreams, State
 from millstream.spark.session import spark_session
-from millstream.sql.engine.applications import application_config
-from millstream.sql.engine.effects import tell
 from millstream.sql.engine.queries import PersistentQuery, QueryState
-from millstream.sql.errors import SqlError
+from millstream.sql.engine.runners.applications import application_config
+from millstream.sql.errors import SqlError, tell
 from millstream.sql.processing_log import ProcessingLog
 
 #: Of an application that was started and did not end.

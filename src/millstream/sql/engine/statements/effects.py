@@ -12,8 +12,9 @@ from typing import Self
 
 from millstream.errors import MillstreamError
 from millstream.sql.engine.context import Context
-from millstream.sql.engine.inference import NewSchema
+from millstream.sql.engine.statements.inference import NewSchema
 from millstream.sql.engine.topics import TopicDescription
+from millstream.sql.errors import tell
 from millstream.sql.formats import RegisteredSchema, SchemaRegistry
 
 #: What was done, in words, and what takes it back.
@@ -65,14 +66,6 @@ class Effects:
                 left.append(f"{what} ({failure.primary})")
         if left:
             tell(error, f"left behind: {', '.join(left)}")
-
-
-def tell(error: BaseException, text: str) -> None:
-    """Add to the detail of an error."""
-    if isinstance(error, MillstreamError):
-        error.detail = text if error.detail is None else f"{error.detail}; {text}"
-    else:
-        error.add_note(text)
 
 
 class _NotedRegistry:

@@ -7,8 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from millstream.errors import MillstreamError
-from millstream.sql.engine.context import Context
-from millstream.sql.engine.entities import (
+from millstream.sql.engine.answers.entities import (
     AssertSchemaResult,
     AssertTopicResult,
     CommandId,
@@ -17,6 +16,7 @@ from millstream.sql.engine.entities import (
     Entity,
     WarningEntity,
 )
+from millstream.sql.engine.context import Context
 from millstream.sql.engine.queries import PersistentQuery, QueryKind
 from millstream.sql.errors import SqlError
 from millstream.sql.settings import definition_of

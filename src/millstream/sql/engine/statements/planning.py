@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from millstream.sql.analysis import PlannedQuery, SinkRequest, plan_query, prepare_query
 from millstream.sql.catalogue import Catalogue, Source
 from millstream.sql.engine.context import Context
-from millstream.sql.engine.properties import WithClause
 from millstream.sql.engine.queries import PersistentQuery, QueryKind
+from millstream.sql.engine.statements.properties import WithClause
 from millstream.sql.errors import SqlError
 from millstream.sql.physical import build_topology
 from millstream.sql.plan.steps import StreamSink, TableSink
