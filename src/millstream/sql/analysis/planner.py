@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from millstream.sql.analysis.analyse import Analysis, analyse
 from millstream.sql.analysis.environment import Environment
-from millstream.sql.analysis.joins import build_joins
-from millstream.sql.analysis.nodes.aggregate import AggregateNode
+from millstream.sql.analysis.groups.node import AggregateNode
+from millstream.sql.analysis.joins.build import build_joins
 from millstream.sql.analysis.nodes.base import Node
 from millstream.sql.analysis.nodes.explode import ExplodeNode
 from millstream.sql.analysis.nodes.filter import FilterNode

@@ -1,4 +1,4 @@
-"""The write-back cache of window and session stores. See `millstream.state.cache`.
+"""The write-back cache of window and session stores. See `millstream.state.caches.cache`.
 
 As in Kafka Streams, what is in the cache does not expire: it can be read until it is pushed out, also after the store
 below has forgotten it. Reads do not fill the cache.
@@ -14,11 +14,11 @@ from operator import itemgetter
 from typing import Any, Generic, TypeVar, cast
 
 from millstream.records import Headers
-from millstream.state.cache import Budget, Entries, Origin, record_context_kept
-from millstream.state.overlay import overlay
+from millstream.state.backends.timetable import Row
+from millstream.state.caches.cache import Budget, Entries, Origin, record_context_kept
+from millstream.state.caches.overlay import overlay
 from millstream.state.retention import ExpiringRows
 from millstream.state.store import StoreContext
-from millstream.state.timetable import Row
 
 K = TypeVar("K")
 T = TypeVar("T")

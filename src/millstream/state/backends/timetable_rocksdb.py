@@ -16,9 +16,9 @@ from struct import Struct
 from sortedcontainers import SortedList
 
 from millstream.records import MAX_TIMESTAMP
+from millstream.state.backends.rocksdb import RocksMap
+from millstream.state.backends.timetable import Row, TimeTable, time_order
 from millstream.state.layout import LONG, after_prefix
-from millstream.state.rocksdb import RocksMap
-from millstream.state.timetable import Row, TimeTable, time_order
 
 _ROW, _INDEX, _NOTE = b"s", b"t", b"n"
 _HEAD = 1 + LONG.size

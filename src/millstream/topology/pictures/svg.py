@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from xml.sax.saxutils import escape
 
-from millstream.topology.arrange import Arrangement, Frame, arrange, node_key, store_key
 from millstream.topology.description import NodeDescription, TopologyDescription
-from millstream.topology.layout import Point
-from millstream.topology.picture import kind, parts
+from millstream.topology.pictures.arrange import Arrangement, Frame, arrange, node_key, store_key
+from millstream.topology.pictures.layout import Point
+from millstream.topology.pictures.picture import kind, parts
 
 _MARGIN = 28.0
 _NODE_HEIGHT = 46.0

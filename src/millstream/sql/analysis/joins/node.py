@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from millstream.sql.analysis.environment import Environment
-from millstream.sql.analysis.join_conditions import JoinCondition
-from millstream.sql.analysis.joining import Joining
+from millstream.sql.analysis.joins.conditions import JoinCondition
+from millstream.sql.analysis.joins.sides import JoinedNode, JoiningNode
+from millstream.sql.analysis.joins.steps import Joining
 from millstream.sql.analysis.names import Aliases, joined_name
 from millstream.sql.analysis.nodes.base import Node
-from millstream.sql.analysis.nodes.join_sides import JoinedNode, JoiningNode
 from millstream.sql.analysis.projection import Projection
-from millstream.sql.analysis.relations import KeyFormat, Relation
 from millstream.sql.analysis.schemas import Typed, checked, typed
+from millstream.sql.analysis.steps.relations import KeyFormat, Relation
 from millstream.sql.analysis.wording import keys_missing
 from millstream.sql.errors import SqlError
 from millstream.sql.schema.columns import Schema

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from millstream.sql.analysis.environment import Environment
-from millstream.sql.analysis.relations import Relation
+from millstream.sql.analysis.steps.relations import Relation
 from millstream.sql.errors import SqlError
 from millstream.sql.expressions import with_times
 from millstream.sql.plan.steps import StreamFilter, TableFilter

@@ -9,9 +9,9 @@ from millstream.sql.analysis.environment import Environment
 from millstream.sql.analysis.names import joined_name
 from millstream.sql.analysis.nodes.base import Node
 from millstream.sql.analysis.nodes.source import SourceNode
-from millstream.sql.analysis.rekeying import Rekeying, rekeyed_schema, repartition_needed
-from millstream.sql.analysis.relations import KeyFormat, Relation
-from millstream.sql.analysis.selecting import select
+from millstream.sql.analysis.steps.rekeying import Rekeying, rekeyed_schema, repartition_needed
+from millstream.sql.analysis.steps.relations import KeyFormat, Relation
+from millstream.sql.analysis.steps.selecting import select
 from millstream.sql.formats import format_of
 from millstream.sql.plan.steps import Selected
 from millstream.sql.schema.columns import Schema

@@ -5,7 +5,7 @@ from __future__ import annotations
 from html import escape
 
 from millstream.topology.description import TopologyDescription
-from millstream.topology.svg import draw_svg
+from millstream.topology.pictures.svg import draw_svg
 
 _STYLE = """
 body { margin: 0; background: #f1f5f9; color: #1f2933;

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from millstream.sql.analysis.environment import Environment
 from millstream.sql.analysis.names import Aliases
-from millstream.sql.analysis.relations import KeyFormat, Relation
 from millstream.sql.analysis.schemas import Typed, checked, typed
+from millstream.sql.analysis.steps.relations import KeyFormat, Relation
 from millstream.sql.errors import SqlError
 from millstream.sql.formats import key_encoding
 from millstream.sql.plan.steps import StreamSelectKey, TableSelectKey

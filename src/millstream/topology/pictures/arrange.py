@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from millstream.topology.layout import Layout, Point, layered, spread
-from millstream.topology.picture import Part
+from millstream.topology.pictures.layout import Layout, Point, layered, spread
+from millstream.topology.pictures.picture import Part
 
 FRAME_PADDING = 22.0
 FRAME_TITLE = 30.0

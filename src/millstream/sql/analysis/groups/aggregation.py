@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from millstream.sql.analysis.environment import Environment
-from millstream.sql.analysis.filters import filtered
-from millstream.sql.analysis.grouping import Grouping
+from millstream.sql.analysis.groups.grouping import Grouping
 from millstream.sql.analysis.names import aggregate_name, argument_name
-from millstream.sql.analysis.rekeying import key_columns, repartition_needed
-from millstream.sql.analysis.relations import KeyFormat, Relation
 from millstream.sql.analysis.schemas import checked, typed
-from millstream.sql.analysis.selecting import select
+from millstream.sql.analysis.steps.filters import filtered
+from millstream.sql.analysis.steps.rekeying import key_columns, repartition_needed
+from millstream.sql.analysis.steps.relations import KeyFormat, Relation
+from millstream.sql.analysis.steps.selecting import select
 from millstream.sql.analysis.windows import window_info
 from millstream.sql.analysis.wording import listed
 from millstream.sql.errors import SqlError

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from millstream.records import Headers
-from millstream.state.cache import Origin
+from millstream.state.caches.cache import Origin
+from millstream.state.caches.timed import TimedCache
 from millstream.state.store import WindowFold
-from millstream.state.timed_cache import TimedCache
 
 K = TypeVar("K")
 T = TypeVar("T")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from millstream.sql.analysis.join_conditions import JoinCondition
+from millstream.sql.analysis.joins.conditions import JoinCondition
 from millstream.sql.analysis.sources import AliasedSource
 from millstream.sql.errors import SqlError
 from millstream.sql.tree.expressions import ColumnReference, Expression

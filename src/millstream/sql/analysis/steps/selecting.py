@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from millstream.sql.analysis.environment import Environment
-from millstream.sql.analysis.relations import Relation
 from millstream.sql.analysis.schemas import checked
+from millstream.sql.analysis.steps.relations import Relation
 from millstream.sql.plan.steps import Selected, StreamSelect, TableSelect
 from millstream.sql.schema.columns import Schema
 from millstream.sql.schema.formats import FormatInfo

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from millstream.topology.description import TopologyDescription
-from millstream.topology.picture import kind, parts
+from millstream.topology.pictures.picture import kind, parts
 
 _STYLES = (
     "classDef source fill:#e7f5ea,stroke:#3f8f57,color:#1f2933",

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from millstream.sql.analysis.environment import Environment
-from millstream.sql.analysis.join_conditions import JoinCondition
-from millstream.sql.analysis.joining import join_name
-from millstream.sql.analysis.nodes.join import JoinNode
+from millstream.sql.analysis.joins.conditions import JoinCondition
+from millstream.sql.analysis.joins.node import JoinNode
+from millstream.sql.analysis.joins.steps import join_name
 from millstream.sql.analysis.nodes.source import SourceNode
 from millstream.sql.analysis.references import unqualified
 from millstream.sql.analysis.sources import AliasedSource

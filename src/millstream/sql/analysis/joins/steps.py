@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from millstream.sql.analysis.relations import KeyFormat, Relation
+from millstream.sql.analysis.steps.relations import KeyFormat, Relation
 from millstream.sql.errors import SqlError
 from millstream.sql.formats import check
 from millstream.sql.plan.steps import ForeignKeyJoin, StreamStreamJoin, StreamTableJoin, TableTableJoin

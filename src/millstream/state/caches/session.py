@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from millstream.records import Headers
-from millstream.state.timed_cache import TimedCache
+from millstream.state.caches.timed import TimedCache
 
 K = TypeVar("K")
 T = TypeVar("T")

@@ -8,9 +8,9 @@ from operator import itemgetter
 from typing import Any, Generic, TypeVar, cast
 
 from millstream.records import Headers
-from millstream.state.cache import Budget, Entries, Origin, record_context_kept
+from millstream.state.caches.cache import Budget, Entries, Origin, record_context_kept
+from millstream.state.caches.overlay import overlay
 from millstream.state.keyvalue_rows import KeyValueRows
-from millstream.state.overlay import overlay
 from millstream.state.store import LATEST, Fold, KeyValueListener, StoreContext
 
 K = TypeVar("K")
@@ -22,7 +22,7 @@ _Flushed = tuple[Any, Any, Any, int, int, Origin]
 
 
 class KeyValueCache(Generic[K, T]):
-    """Keeps the objects of a key-value store. See `millstream.state.cache`.
+    """Keeps the objects of a key-value store. See `millstream.state.caches.cache`.
 
     `read`, `write` and what `folding` gives run for every record. They are closures over the columns of the entries: a
     hit is a handful of operations, and no attribute of `self` is looked up.

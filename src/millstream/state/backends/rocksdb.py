@@ -9,7 +9,7 @@ from typing import Any
 from rocksdict import BlockBasedOptions, Cache, Options, Rdict, WriteBatch
 
 from millstream.errors import StateStoreError
-from millstream.state.maps import OrderedMap
+from millstream.state.backends.maps import OrderedMap
 from millstream.state.store import LogEntry
 
 _BUFFERED_WRITES = 4096
