@@ -9,7 +9,7 @@ from typing import Any
 
 from millstream.sql.errors import SqlError
 from millstream.sql.formats import parse_delimiter
-from millstream.sql.functions.java_time import compile_pattern
+from millstream.sql.functions.java.time import compile_pattern
 from millstream.sql.parser import parse_expression
 from millstream.sql.schema.formats import FormatInfo, WindowInfo, WindowType
 from millstream.sql.tree.expressions import ColumnReference, Literal, NullLiteral, TimeUnit
