@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from millstream.state.backends.maps import LruMap, MemoryMap, OrderedMap
+from millstream.state.backends.rocksdb import RocksMap
 from millstream.state.layout import after, after_prefix
-from millstream.state.maps import LruMap, MemoryMap, OrderedMap
-from millstream.state.rocksdb import RocksMap
 
 KEYS = st.binary(max_size=2).map(lambda key: bytes(b % 4 * 85 for b in key))
 BOUNDS = st.none() | KEYS

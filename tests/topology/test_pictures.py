@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 
 from millstream.processors.operator import Operator
 from millstream.topology import Topology
-from millstream.topology.layout import layered, spread
+from millstream.topology.pictures.layout import layered, spread
 
 MakeBuilder = Callable[..., Any]
 SVG = "{http://www.w3.org/2000/svg}"

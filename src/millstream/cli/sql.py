@@ -18,7 +18,7 @@ from millstream.cli.logs import LogFormat, set_up_logging
 from millstream.config import StreamsConfig
 from millstream.errors import ArgumentError
 from millstream.spark.signals import StopSignals
-from millstream.sql.engine.entities import CurrentStatus, Entity, PrintedTopic, WarningEntity
+from millstream.sql.engine.answers.entities import CurrentStatus, Entity, PrintedTopic, WarningEntity
 
 if TYPE_CHECKING:
     from millstream.sql.engine.api import Ksql

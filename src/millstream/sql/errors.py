@@ -57,3 +57,11 @@ class ParseError(StatementError):
 
 class FunctionError(SqlError):
     """A function was given what it cannot take, while records were processed."""
+
+
+def tell(error: BaseException, text: str) -> None:
+    """Add to the detail of an error."""
+    if isinstance(error, MillstreamError):
+        error.detail = text if error.detail is None else f"{error.detail}; {text}"
+    else:
+        error.add_note(text)

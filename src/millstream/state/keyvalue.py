@@ -10,7 +10,7 @@ from millstream.errors import ArgumentError
 from millstream.records import Headers, ValueAndTimestamp
 from millstream.serdes import Serde
 from millstream.state import codec
-from millstream.state.keyvalue_cache import KeyValueCache
+from millstream.state.caches.keyvalue import KeyValueCache
 from millstream.state.keyvalue_rows import KeyValueRows
 from millstream.state.layout import after, after_prefix
 from millstream.state.store import LATEST, Fold, KeyValueListener, LogEntry, StateStore, StoreContext

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator
 from typing import Generic, TypeVar
 
 from millstream.serdes import Serde
+from millstream.state.backends.maps import LruMap, MemoryMap, OrderedMap
+from millstream.state.backends.rocksdb import RocksMap
 from millstream.state.codec import Codec
-from millstream.state.maps import LruMap, MemoryMap, OrderedMap
-from millstream.state.rocksdb import RocksMap
 from millstream.state.store import LogEntry
 
 K = TypeVar("K")

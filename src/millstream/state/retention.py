@@ -16,12 +16,12 @@ from typing import Generic, TypeVar
 
 from millstream.records import NO_TIMESTAMP
 from millstream.serdes import Serde
+from millstream.state.backends.timetable import MemoryTimeTable, Order, Row, TimeTable, segment_order, time_order
+from millstream.state.backends.timetable_rocksdb import RocksTimeTable
 from millstream.state.codec import Codec
 from millstream.state.layout import CLOCK_KEY, MAX_SEQUENCE, SESSION_SUFFIX, WINDOW_SUFFIX
 from millstream.state.store import LogEntry, StoreContext
 from millstream.state.suppliers import StoreSupplier
-from millstream.state.timetable import MemoryTimeTable, Order, Row, TimeTable, segment_order, time_order
-from millstream.state.timetable_rocksdb import RocksTimeTable
 
 K = TypeVar("K")
 T = TypeVar("T")

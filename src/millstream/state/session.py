@@ -9,12 +9,12 @@ from millstream.errors import ArgumentError
 from millstream.records import MAX_TIMESTAMP, Headers, Window, Windowed
 from millstream.serdes import Serde
 from millstream.state import codec
+from millstream.state.backends.timetable import Row
+from millstream.state.caches.session import SessionCache
 from millstream.state.layout import SESSION_SUFFIX
 from millstream.state.retention import ExpiringRows
-from millstream.state.session_cache import SessionCache
 from millstream.state.store import LogEntry, SessionListener, StateStore, StoreContext
 from millstream.state.suppliers import StoreSupplier
-from millstream.state.timetable import Row
 
 K = TypeVar("K")
 V = TypeVar("V")

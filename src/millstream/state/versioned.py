@@ -8,11 +8,11 @@ from typing import Any, Generic, NamedTuple, TypeVar
 from millstream.errors import ArgumentError
 from millstream.records import MAX_TIMESTAMP, NO_TIMESTAMP, Headers
 from millstream.serdes import Serde
+from millstream.state.backends.timetable import MemoryTimeTable, TimeTable
+from millstream.state.backends.timetable_rocksdb import RocksTimeTable
 from millstream.state.layout import CLOCK_KEY, LONG, WINDOW_SUFFIX
 from millstream.state.store import LATEST, NOT_STORED, KeyValueListener, LogEntry, StateStore, StoreContext
 from millstream.state.suppliers import StoreSupplier
-from millstream.state.timetable import MemoryTimeTable, TimeTable
-from millstream.state.timetable_rocksdb import RocksTimeTable
 
 K = TypeVar("K")
 V = TypeVar("V")

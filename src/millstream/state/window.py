@@ -9,11 +9,11 @@ from millstream.errors import ArgumentError
 from millstream.records import MAX_TIMESTAMP, Headers, ValueAndTimestamp, Window, Windowed
 from millstream.serdes import Serde
 from millstream.state import codec
+from millstream.state.caches.window import WindowCache
 from millstream.state.layout import WINDOW_SUFFIX
 from millstream.state.retention import ExpiringRows
 from millstream.state.store import LogEntry, StateStore, StoreContext, WindowFold, WindowListener
 from millstream.state.suppliers import StoreSupplier
-from millstream.state.window_cache import WindowCache
 
 K = TypeVar("K")
 V = TypeVar("V")

@@ -24,8 +24,6 @@ from millstream.topology.checks import (
 )
 from millstream.topology.describe import describe
 from millstream.topology.description import TopologyDescription
-from millstream.topology.html import draw_html
-from millstream.topology.mermaid import draw_mermaid
 from millstream.topology.names import check_name
 from millstream.topology.nodes import (
     AnyStoreBuilder,
@@ -38,8 +36,10 @@ from millstream.topology.nodes import (
     SubTopology,
     TopicExtractor,
 )
+from millstream.topology.pictures.html import draw_html
+from millstream.topology.pictures.mermaid import draw_mermaid
+from millstream.topology.pictures.svg import draw_svg
 from millstream.topology.suppliers import check_supplier
-from millstream.topology.svg import draw_svg
 
 
 class Topology:

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 import pytest
 
-from millstream.sql.analysis import PlannedQuery, SinkRequest, plan_query
+from millstream.sql.analysis import PlannedQuery, SinkRequest, plan_query, prepare_query
 from millstream.sql.catalogue import Catalogue, Source
 from millstream.sql.formats import key_features
 from millstream.sql.functions.registry import Registry, default_registry
@@ -64,7 +64,7 @@ class World:
         elif isinstance(statement, InsertInto):
             request = SinkRequest(statement.target, None, at=statement.at, **sink)
         return plan_query(
-            statement.query,
+            prepare_query(statement.query, self.catalogue, self.settings),
             sink=request,
             catalogue=self.catalogue,
             functions=self._functions,

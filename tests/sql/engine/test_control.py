@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from millstream.sql.engine.answers.entities import AssertSchemaResult, AssertTopicResult, WarningEntity
 from millstream.sql.engine.api import Ksql
-from millstream.sql.engine.entities import AssertSchemaResult, AssertTopicResult, WarningEntity
 from millstream.sql.engine.topics import InMemoryTopics, TopicDescription
 from millstream.sql.errors import StatementError
 from millstream.sql.formats import InMemoryRegistry, RegisteredSchema

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from millstream.sql.engine.answers.entities import CurrentStatus, WarningEntity
 from millstream.sql.engine.api import Ksql
-from millstream.sql.engine.entities import CurrentStatus, WarningEntity
 from millstream.sql.errors import ParseError, StatementError
 from millstream.sql.formats import InMemoryRegistry, RegisteredSchema
 from millstream.sql.schema.formats import Feature, TimestampColumn, WindowInfo, WindowType

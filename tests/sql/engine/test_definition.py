@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from millstream.sql.engine.answers.entities import CurrentStatus, WarningEntity
 from millstream.sql.engine.api import Ksql
-from millstream.sql.engine.entities import CurrentStatus, WarningEntity
 from millstream.sql.errors import StatementError
 
 CREATE = "CREATE STREAM s (id INT KEY, a INT) WITH (kafka_topic='s', value_format='JSON');"

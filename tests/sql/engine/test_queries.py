@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from millstream.sql.engine.answers.entities import CurrentStatus, WarningEntity
 from millstream.sql.engine.api import Ksql
-from millstream.sql.engine.entities import CurrentStatus, WarningEntity
 from millstream.sql.engine.topics import TopicRecord
 from millstream.sql.errors import ParseError, StatementError
 

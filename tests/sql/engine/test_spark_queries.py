@@ -12,11 +12,12 @@ from millstream import StreamsConfig
 from millstream.errors import StreamsError
 from millstream.handlers import LogAndFailExceptionHandler
 from millstream.spark.client import State
-from millstream.sql.engine import spark_queries
 from millstream.sql.engine.api import Ksql
-from millstream.sql.engine.applications import SkipUnreadable, application_config
 from millstream.sql.engine.queries import PersistentQuery, QueryState
-from millstream.sql.engine.spark_queries import SparkQueries
+from millstream.sql.engine.runners import spark_queries
+from millstream.sql.engine.runners.applications import SkipUnreadable, application_config
+from millstream.sql.engine.runners.spark_queries import SparkQueries
+from millstream.sql.errors import SqlError
 from millstream.sql.processing_log import PythonLog
 
 
@@ -24,6 +25,8 @@ class Application:
     """What `SparkQueries` needs of `KafkaStreams`."""
 
     made: list[Application]
+    #: How many of the next ones do not start.
+    refused = 0
 
     def __init__(self, topology: object, config: StreamsConfig, session: object) -> None:
         self.config, self.session = config, session
@@ -33,6 +36,11 @@ class Application:
         type(self).made.append(self)
 
     def start(self) -> None:
+        if type(self).refused:
+            type(self).refused -= 1
+            self.state = State.ERROR
+            Broker.there.append(f"{self.config.application_id}-progress")
+            raise StreamsError("it does not start")
         self.state = State.RUNNING
 
     def pause(self) -> None:
@@ -122,6 +130,45 @@ def test_a_query_that_ends_leaves_nothing(
     assert applications[0].state is State.NOT_RUNNING
     assert Broker.deleted == [own, f"{ended.application_id}-progress"]
     assert not (tmp_path / ended.id).exists()
+
+
+def test_a_query_that_does_not_start_leaves_nothing(runner: SparkQueries, applications: list[Application]) -> None:
+    new = query()
+    kept = f"{new.application_id}-x-changelog"
+    Broker.there = [kept, "C"]  # of an earlier run
+    Application.refused = 1
+    with pytest.raises(StreamsError, match="it does not start"):
+        runner.start(new)
+    assert Broker.deleted == [f"{new.application_id}-progress"]
+    assert list(runner.applications()) == []
+
+
+def test_the_replaced_query_goes_on_when_the_new_one_does_not_start(
+    runner: SparkQueries, applications: list[Application]
+) -> None:
+    runner.start(query())
+    Application.refused = 1
+    with pytest.raises(StreamsError, match="it does not start"):
+        runner.start(query())
+    assert [application.state for application in applications] == [State.NOT_RUNNING, State.ERROR, State.RUNNING]
+    assert [streams for _, streams in runner.applications()] == applications[2:]
+
+
+def test_it_is_told_when_the_replaced_query_does_not_go_on(
+    runner: SparkQueries, applications: list[Application]
+) -> None:
+    runner.start(query())
+    Application.refused = 2
+    with pytest.raises(StreamsError, match="it does not start") as caught:
+        runner.start(query())
+    assert caught.value.detail == (
+        "the query it should replace is stopped and does not start again (it does not start)"
+    )
+
+
+def test_a_query_that_does_not_run_cannot_be_paused(runner: SparkQueries) -> None:
+    with pytest.raises(SqlError, match="does not run"):
+        runner.pause(query())
 
 
 def test_states(runner: SparkQueries, applications: list[Application]) -> None:

@@ -44,6 +44,14 @@ class _Handler(BaseHTTPRequestHandler):
         schema = RegisteredSchema(body.get("schemaType", "AVRO"), body["schema"], references)
         self._answer(200, {"id": self.server.registry.register(subject, schema)})
 
+    def do_DELETE(self) -> None:
+        _, subject, _, _ = self.path.partition("?")[0].strip("/").split("/")
+        newest = self.server.registry.latest(subject)
+        assert newest is not None
+        assert newest.id is not None
+        self.server.registry.withdraw(subject, newest.id)
+        self._answer(200, 1)
+
     def _found(self, schema: RegisteredSchema | None, subject: str | None) -> None:
         if schema is None:
             self._answer(404, {"error_code": 40401, "message": "not found"})
@@ -103,6 +111,18 @@ def test_the_newest_schema_is_not_remembered(confluent: ConfluentRegistry, serve
 def test_a_refused_schema(confluent: ConfluentRegistry) -> None:
     with pytest.raises(SqlError, match="Could not register schema for subject t: Invalid schema"):
         confluent.register("t", RegisteredSchema("AVRO", '"bad"'))
+
+
+def test_a_schema_is_taken_back_and_can_come_again(confluent: ConfluentRegistry, server: _Server) -> None:
+    schema = RegisteredSchema("AVRO", '"int"')
+    number = confluent.register("t", schema)
+    confluent.withdraw("t", number + 1)
+    assert server.registry.latest("t") is not None
+    confluent.withdraw("t", number)
+    assert server.registry.latest("t") is None
+    confluent.withdraw("t", number)
+    assert confluent.register("t", schema) == number
+    assert server.registry.latest("t") is not None
 
 
 def test_it_can_be_sent_to_other_processes(confluent: ConfluentRegistry) -> None:

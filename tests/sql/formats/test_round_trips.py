@@ -11,8 +11,8 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from millstream.sql.formats import InMemoryRegistry, serde
-from millstream.sql.formats.json_exact import coerce
-from millstream.sql.formats.json_reader import json_reader
+from millstream.sql.formats.json.exact import coerce
+from millstream.sql.formats.json.reader import json_reader
 from millstream.sql.schema.columns import Column
 from millstream.sql.schema.formats import Encoding, Feature, FormatInfo
 from millstream.sql.schema.types import (

@@ -13,7 +13,7 @@ from millstream.sql.formats import (
     RegisteredSchema,
     check_schema_kind,
     infer_columns,
-    register_schema,
+    new_schema,
 )
 from millstream.sql.schema.formats import Encoding, FormatInfo
 
@@ -54,21 +54,34 @@ def test_keys_of_several_columns_cannot_be_inferred(registry: InMemoryRegistry) 
         infer_columns(Encoding(FormatInfo("PROTOBUF")), registry, topic="t", is_key=True)
 
 
-def test_schemas_are_registered_by_topic(columns: Any, registry: InMemoryRegistry) -> None:
-    for names in ("A INT", "A INT, B INT"):
-        register_schema(_AVRO, columns(names), registry, topic="t", is_key=False, if_exists=False)
-    first = registry.latest("t-value")
+def test_schemas_are_new_unless_the_topic_has_one(columns: Any, registry: InMemoryRegistry) -> None:
+    def new(names: str, encoding: Encoding = _AVRO, *, if_exists: bool = False) -> RegisteredSchema | None:
+        return new_schema(encoding, columns(names), registry, topic="t", is_key=False, if_exists=if_exists)
+
+    first = new("A INT")
     assert first is not None
     assert len(first.parsed["fields"]) == 1
-    register_schema(_AVRO, columns("A INT, B INT"), registry, topic="t", is_key=False, if_exists=True)
-    assert registry.version("t-value", 2) == registry.latest("t-value")
-    register_schema(Encoding(FormatInfo("JSON")), columns("A INT"), registry, topic="t", is_key=True, if_exists=True)
-    assert registry.subjects() == ["t-value"]
+    registry.register("t-value", first)
+    assert new("A INT, B INT") is None
+    second = new("A INT, B INT", if_exists=True)
+    assert second is not None
+    assert len(second.parsed["fields"]) == 2
+    assert new("A INT", Encoding(FormatInfo("JSON")), if_exists=True) is None
+
+
+def test_a_schema_is_withdrawn_only_if_it_is_the_newest(registry: InMemoryRegistry) -> None:
+    first, second = (registry.register("t", RegisteredSchema("AVRO", text)) for text in ('"int"', '"long"'))
+    registry.withdraw("t", first)
+    assert registry.latest("t") == registry.by_id(second)
+    registry.withdraw("t", second)
+    registry.withdraw("t", first)
+    assert registry.subjects() == []
+    assert registry.register("t", RegisteredSchema("AVRO", '"long"')) == second
 
 
 def test_registering_needs_a_registry(columns: Any) -> None:
     with pytest.raises(SqlError) as failed:
-        register_schema(_AVRO, columns("A INT"), None, topic="t", is_key=False, if_exists=True)
+        new_schema(_AVRO, columns("A INT"), None, topic="t", is_key=False, if_exists=True)
     assert failed.value.primary == (
         "Cannot create topic 't' with format AVRO without configuring 'ksql.schema.registry.url'"
     )

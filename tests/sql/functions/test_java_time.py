@@ -6,7 +6,7 @@ import cloudpickle
 import pytest
 
 from millstream.sql.errors import FunctionError
-from millstream.sql.functions.java_time import compile_pattern, formatter, timestamp_parser, zone_of
+from millstream.sql.functions.java.time import compile_pattern, formatter, timestamp_parser, zone_of
 
 # 2021-07-04T20:05:09.123Z, a Sunday, in the summer of both Paris and Los Angeles.
 MOMENT = 1_625_429_109_123

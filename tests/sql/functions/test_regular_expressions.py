@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from millstream.sql.errors import FunctionError
-from millstream.sql.functions.java_regex import PatternError, compile_java
+from millstream.sql.functions.java.regex import PatternError, compile_java
 from millstream.sql.schema.types import INTEGER, STRING
 
 Evaluate = Callable[..., Any]

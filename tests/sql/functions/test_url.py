@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from millstream.sql.errors import FunctionError
-from millstream.sql.functions.java_uri import Uri, parse_uri
+from millstream.sql.functions.java.uri import Uri, parse_uri
 from millstream.sql.schema.types import STRING
 
 Evaluate = Callable[..., Any]

@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from types import FrameType
 
 from millstream.sql.engine.context import Context
-from millstream.sql.engine.driver_queries import DriverQueries
 from millstream.sql.engine.engine import Engine
 from millstream.sql.engine.queries import Queries
+from millstream.sql.engine.runners.driver_queries import DriverQueries
 from millstream.sql.engine.topics import InMemoryTopics, TopicDescription
 from millstream.sql.errors import SqlError
 from millstream.sql.formats import InMemoryRegistry

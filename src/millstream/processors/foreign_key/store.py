@@ -14,9 +14,9 @@ from typing import Any
 
 from millstream.processors.foreign_key.wire import SubscriptionWrapper, SubscriptionWrapperSerde, combined_prefix
 from millstream.serdes import AnySerde
+from millstream.state.backends.maps import MemoryMap, OrderedMap
+from millstream.state.backends.rocksdb import RocksMap
 from millstream.state.layout import LONG, after_prefix
-from millstream.state.maps import MemoryMap, OrderedMap
-from millstream.state.rocksdb import RocksMap
 from millstream.state.store import LogEntry, StateStore, StoreContext
 
 

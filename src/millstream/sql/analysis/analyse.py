@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from millstream.sql.analysis.join_conditions import JoinCondition, analyse_joins
+from millstream.sql.analysis.joins.conditions import JoinCondition, analyse_joins
 from millstream.sql.analysis.names import joined_name
 from millstream.sql.analysis.references import ReferenceCheck, UnknownColumn, unqualified
 from millstream.sql.analysis.sources import AliasedSource, QuerySources

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from millstream.sql.analysis.analyse import Analysis, analyse
 from millstream.sql.analysis.environment import Environment
-from millstream.sql.analysis.joins import build_joins
-from millstream.sql.analysis.nodes.aggregate import AggregateNode
+from millstream.sql.analysis.groups.node import AggregateNode
+from millstream.sql.analysis.joins.build import build_joins
 from millstream.sql.analysis.nodes.base import Node
 from millstream.sql.analysis.nodes.explode import ExplodeNode
 from millstream.sql.analysis.nodes.filter import FilterNode
 from millstream.sql.analysis.nodes.project import ProjectNode
 from millstream.sql.analysis.nodes.repartition import RepartitionNode, keyed_as_selected
 from millstream.sql.analysis.nodes.source import SourceNode
-from millstream.sql.analysis.prepare import prepare_query
 from millstream.sql.analysis.request import PartitionCount, PlannedQuery, SinkRequest
 from millstream.sql.analysis.rules import check_continuous, check_persistent, check_pull
 from millstream.sql.analysis.sinks import check_target, resolve_sink
@@ -41,7 +40,7 @@ def plan_query(
     """Plans a query.
 
     Args:
-        query: as it was parsed, or prepared by `prepare_query`.
+        query: as `prepare_query` gives it.
         sink: where a persistent query writes; None for a pull or a push query.
         catalogue: the sources there are.
         functions: the functions there are.
@@ -54,8 +53,7 @@ def plan_query(
     """
     target = None if sink is None else check_target(sink, catalogue)
     environment = Environment(functions, config, partitions)
-    prepared = prepare_query(query, catalogue, config)
-    analysis = analyse(prepared, catalogue, functions, persistent=sink is not None)
+    analysis = analyse(query, catalogue, functions, persistent=sink is not None)
     if sink is None:
         return _plan_transient(analysis, environment, query_id)
     check_persistent(analysis)

@@ -18,7 +18,7 @@ from millstream.sql.tree.walk import children, rewrite
 
 
 def prepare_query(query: Query, catalogue: Catalogue, settings: Settings) -> Query:
-    """Qualifies all columns and names all selected expressions. Preparing twice changes nothing.
+    """Qualifies all columns and names all selected expressions.
 
     Raises:
         SqlError: a source does not exist, or a column could be of several sources.

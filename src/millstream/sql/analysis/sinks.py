@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from millstream.sql.analysis.analyse import Analysis
-from millstream.sql.analysis.rekeying import is_null_key
-from millstream.sql.analysis.relations import Relation
 from millstream.sql.analysis.request import SinkRequest
+from millstream.sql.analysis.steps.rekeying import is_null_key
+from millstream.sql.analysis.steps.relations import Relation
 from millstream.sql.analysis.wording import place
 from millstream.sql.catalogue import Catalogue, Source
 from millstream.sql.errors import Location, SqlError

@@ -10,8 +10,8 @@ from millstream.sql.catalogue import Catalogue, Source
 from millstream.sql.conformance.case import Json
 from millstream.sql.conformance.errors import NotExpected
 from millstream.sql.conformance.world import World
-from millstream.sql.engine.create import schema_of
 from millstream.sql.engine.queries import PersistentQuery
+from millstream.sql.engine.statements.create import schema_of
 from millstream.sql.formats import RowSerde
 from millstream.sql.parser import parse_schema
 from millstream.sql.schema.formats import Encoding

@@ -13,8 +13,8 @@ from millstream.sql.conformance.errors import NotExpected, check_error
 from millstream.sql.conformance.outputs import check_outputs
 from millstream.sql.conformance.post_conditions import check_post_conditions
 from millstream.sql.conformance.world import HeldQueries, World
-from millstream.sql.engine.driver_queries import test_driver
 from millstream.sql.engine.queries import PersistentQuery
+from millstream.sql.engine.runners.driver_queries import test_driver
 from millstream.sql.engine.topics import TopicRecord
 from millstream.sql.parser import statements
 from millstream.sql.processing_log import PythonLog

@@ -25,7 +25,7 @@ from millstream.sql.formats import (
     subject,
 )
 from millstream.sql.formats.connect.schema import Kind, record_type
-from millstream.sql.formats.json_exact import parse, to_json
+from millstream.sql.formats.json.exact import parse, to_json
 from millstream.sql.formats.numbers import fit_decimal
 from millstream.sql.formats.wire import fetch, schema_id_of
 from millstream.sql.schema.columns import Column

@@ -9,8 +9,8 @@ from millstream.sql.conformance.case import Case, Json
 from millstream.sql.conformance.errors import NotExpected, check_error
 from millstream.sql.conformance.outputs import check_outputs
 from millstream.sql.conformance.world import World
-from millstream.sql.engine.driver_queries import DriverQueries
-from millstream.sql.engine.entities import Entity
+from millstream.sql.engine.answers.entities import Entity
+from millstream.sql.engine.runners.driver_queries import DriverQueries
 from millstream.sql.parser import statements
 
 

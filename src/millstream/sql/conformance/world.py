@@ -9,13 +9,13 @@ from millstream.sql.conformance.case import Case, Json
 from millstream.sql.conformance.functions import add_test_functions
 from millstream.sql.conformance.records import java_order, parsed_schema
 from millstream.sql.engine.context import Context
-from millstream.sql.engine.create import make_source, with_clause
 from millstream.sql.engine.engine import Engine
-from millstream.sql.engine.properties import WithClause
 from millstream.sql.engine.queries import PersistentQuery, Queries, QueryRunner, QueryState
+from millstream.sql.engine.statements.create import make_source, with_clause
+from millstream.sql.engine.statements.properties import WithClause
 from millstream.sql.engine.topics import InMemoryTopics, TopicDescription
 from millstream.sql.errors import SqlError
-from millstream.sql.formats import InMemoryRegistry, register_schema
+from millstream.sql.formats import InMemoryRegistry, new_schema, subject
 from millstream.sql.functions.registry import Registry, default_registry
 from millstream.sql.parser import parse_one, split
 from millstream.sql.settings import Settings, definition_of
@@ -88,12 +88,13 @@ class World:
 
     def _declared(self, case: Case) -> Iterator[Source]:
         """The sources that statements declare, as far as they can be understood before others are executed."""
+        registry = InMemoryRegistry()
         context = Context(
             functions=test_functions(),
             topics=self.topics,
             queries=Queries(HeldQueries()),
             settings=self.settings,
-            registry=InMemoryRegistry(),
+            registry=registry,
         )
         for text in split("\n".join(case.statements)):
             try:
@@ -104,7 +105,10 @@ class World:
                     clause = with_clause(statement, text)
                     partitions = clause.number("PARTITIONS") or _PARTITIONS
                     self.topics.create(TopicDescription(clause.topic or "", partitions))
-                    yield make_source(context, statement, clause, text)
+                    made = make_source(context, statement, clause, text)
+                    for schema in made.schemas:
+                        schema.register(registry)
+                    yield made.source
                 elif isinstance(statement, CreateAsSelect):
                     clause = WithClause.of_create_as(statement.properties)
                     partitions = clause.number("PARTITIONS") or _PARTITIONS
@@ -114,7 +118,7 @@ class World:
 
     def _register_declared(self, source: Source) -> None:
         for is_key in (True, False):
-            register_schema(
+            schema = new_schema(
                 source.formats.key if is_key else source.formats.value,
                 source.schema.key if is_key else source.schema.value,
                 self.registry,
@@ -122,6 +126,8 @@ class World:
                 is_key=is_key,
                 if_exists=False,
             )
+            if schema is not None:
+                self.registry.register(subject(source.topic, is_key=is_key), schema)
 
 
 def test_functions() -> Registry:

@@ -10,10 +10,10 @@ from millstream.sql.catalogue import Source
 from millstream.sql.conformance.case import Case
 from millstream.sql.conformance.errors import NotExpected, check_error
 from millstream.sql.conformance.world import World
-from millstream.sql.engine.create import schema_of
-from millstream.sql.engine.driver_queries import DriverQueries
-from millstream.sql.engine.insert_values import values_of
-from millstream.sql.engine.properties import WithClause
+from millstream.sql.engine.runners.driver_queries import DriverQueries
+from millstream.sql.engine.statements.create import schema_of
+from millstream.sql.engine.statements.insert_values import values_of
+from millstream.sql.engine.statements.properties import WithClause
 from millstream.sql.engine.topics import TopicRecord
 from millstream.sql.errors import SqlError
 from millstream.sql.formats import serde, value_features

@@ -14,11 +14,11 @@ from millstream.dsl.ktable import KTable
 from millstream.errors import MillstreamError
 from millstream.sql.catalogue import Catalogue
 from millstream.sql.engine import dsl
+from millstream.sql.engine.answers.entities import Entity
 from millstream.sql.engine.context import Context
-from millstream.sql.engine.driver_queries import DriverQueries
 from millstream.sql.engine.engine import Engine
-from millstream.sql.engine.entities import Entity
 from millstream.sql.engine.queries import PersistentQuery, Queries, QueryRunner
+from millstream.sql.engine.runners.driver_queries import DriverQueries
 from millstream.sql.engine.topics import InMemoryTopics, TopicDescription, Topics
 from millstream.sql.formats import InMemoryRegistry, SchemaRegistry
 from millstream.sql.functions.registry import default_registry
@@ -28,7 +28,7 @@ from millstream.sql.processing_log import ProcessingLog, PythonLog
 from millstream.sql.settings import Settings
 
 if TYPE_CHECKING:
-    from millstream.sql.engine.spark_queries import SparkQueries
+    from millstream.sql.engine.runners.spark_queries import SparkQueries
 
 
 class Ksql:
@@ -59,8 +59,8 @@ class Ksql:
         log: ProcessingLog | None = None,
     ) -> None:
         from millstream.kafka.embedded import with_broker  # a test in memory needs neither Kafka nor Spark
-        from millstream.sql.engine.kafka_topics import KafkaTopics
-        from millstream.sql.engine.spark_queries import SparkQueries
+        from millstream.sql.engine.runners.kafka_topics import KafkaTopics
+        from millstream.sql.engine.runners.spark_queries import SparkQueries
 
         log = PythonLog() if log is None else log
         config = with_broker(config)

@@ -5,9 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from millstream.sql.engine import control, create, definition, insert_values, inspection, persistent, selection
+from millstream.sql.engine.answers.entities import Entity
 from millstream.sql.engine.context import Context
-from millstream.sql.engine.entities import Entity
+from millstream.sql.engine.statements import (
+    control,
+    create,
+    definition,
+    insert_values,
+    inspection,
+    persistent,
+    selection,
+)
 from millstream.sql.errors import SqlError, StatementError
 from millstream.sql.parser import parse_one, statements
 from millstream.sql.tree import statements as tree

@@ -39,8 +39,15 @@ class Topics(Protocol):
     def names(self) -> list[str]:
         """All topics, sorted."""
 
-    def create(self, topic: TopicDescription) -> None:
-        """Make a topic, or see that the one that is there is like it.
+    def has(self, topic: TopicDescription) -> bool:
+        """Whether a topic is there, and as described.
+
+        Raises:
+            SqlError: the topic is there, and another.
+        """
+
+    def create(self, topic: TopicDescription) -> bool:
+        """Make a topic; False if it is there already, as described.
 
         Raises:
             SqlError: the topic is there, and another.
@@ -77,8 +84,14 @@ class InMemoryTopics:
     def names(self) -> list[str]:
         return sorted(self._topics)
 
-    def create(self, topic: TopicDescription) -> None:
-        self._topics.setdefault(topic.name, topic)
+    def has(self, topic: TopicDescription) -> bool:
+        return topic.name in self._topics
+
+    def create(self, topic: TopicDescription) -> bool:
+        if self.has(topic):
+            return False
+        self._topics[topic.name] = topic
+        return True
 
     def delete(self, name: str) -> None:
         self._topics.pop(name, None)

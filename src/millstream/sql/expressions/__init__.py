@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from millstream.sql.expressions import calls as _calls
-from millstream.sql.expressions.casts import CastFunction, cast_function
-from millstream.sql.expressions.compiler import compile_predicate, compile_row, compile_table_call, compile_value
 from millstream.sql.expressions.constants import evaluate_constant
-from millstream.sql.expressions.infer import infer
+from millstream.sql.expressions.conversions.casts import CastFunction, cast_function
+from millstream.sql.expressions.conversions.values import CoercionError, can_coerce, coerce
+from millstream.sql.expressions.generated.compiler import (
+    compile_predicate,
+    compile_row,
+    compile_table_call,
+    compile_value,
+)
+from millstream.sql.expressions.inference import calls as _calls
+from millstream.sql.expressions.inference.infer import infer
+from millstream.sql.expressions.inference.scope import Scope
 from millstream.sql.expressions.magic import with_times
-from millstream.sql.expressions.scope import Scope
-from millstream.sql.expressions.values import CoercionError, can_coerce, coerce
 from millstream.sql.functions.model import AggregateCall, ScalarCall, TableCall
 from millstream.sql.tree.expressions import FunctionCall
 

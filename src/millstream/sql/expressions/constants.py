@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from millstream.sql.errors import SqlError
-from millstream.sql.expressions.compiler import compile_value
-from millstream.sql.expressions.infer import infer
-from millstream.sql.expressions.scope import Scope
-from millstream.sql.expressions.text import writer
-from millstream.sql.expressions.values import CoercionError, coerce
+from millstream.sql.expressions.conversions.text import writer
+from millstream.sql.expressions.conversions.values import CoercionError, coerce
+from millstream.sql.expressions.generated.compiler import compile_value
+from millstream.sql.expressions.inference.infer import infer
+from millstream.sql.expressions.inference.scope import Scope
 from millstream.sql.functions.registry import Registry
 from millstream.sql.schema.columns import Schema
 from millstream.sql.schema.types import BaseType, SqlType, quote

@@ -10,7 +10,7 @@ from millstream.sql.formats.schemas import (
     Inferred,
     check_schema_kind,
     infer_columns,
-    register_schema,
+    new_schema,
     schema_of,
     subject,
 )
@@ -33,8 +33,8 @@ __all__ = [
     "internal_encoding",
     "key_encoding",
     "key_features",
+    "new_schema",
     "parse_delimiter",
-    "register_schema",
     "schema_of",
     "serde",
     "subject",

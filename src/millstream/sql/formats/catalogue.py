@@ -6,7 +6,7 @@ from millstream.sql.errors import SqlError
 from millstream.sql.formats.avro.avro_format import AvroFormat
 from millstream.sql.formats.delimited import DelimitedFormat
 from millstream.sql.formats.format import Format
-from millstream.sql.formats.json_format import JsonFormat
+from millstream.sql.formats.json.json_format import JsonFormat
 from millstream.sql.formats.json_sr.json_sr_format import JsonSrFormat
 from millstream.sql.formats.kafka import KafkaFormat
 from millstream.sql.formats.none import NoneFormat

@@ -64,6 +64,15 @@ class ConfluentRegistry:
         except Exception as error:  # whatever the HTTP client raises
             raise self._unreachable(f"schema for subject {subject}", error) from error
 
+    def withdraw(self, subject: str, schema_id: int) -> None:
+        what = f"the withdrawal of schema {schema_id} from {subject}"
+        newest = self._ask(lambda client: client.get_version(subject, "latest"), what)
+        if newest is None or newest.schema_id != schema_id or newest.version is None:
+            return
+        version = newest.version
+        self._ask(lambda client: client.delete_version(subject, version), what)
+        self._client = None  # it would remember the schema, and not register it again
+
     def _registered(
         self, ask: Callable[[SchemaRegistryClient], ClientRegistered], what: str
     ) -> RegisteredSchema | None:

@@ -64,6 +64,14 @@ class SchemaRegistry(Protocol):
         """
         ...
 
+    def withdraw(self, subject: str, schema_id: int) -> None:
+        """Take the newest schema of a subject back, right after it was registered; nothing happens to another one.
+
+        Raises:
+            SqlError: the registry refuses it.
+        """
+        ...
+
 
 class InMemoryRegistry:
     """A registry for tests: it lives in this process. Pickling takes a copy of what it holds.
@@ -131,6 +139,14 @@ class InMemoryRegistry:
             if found not in versions:
                 versions.append(found)
             return found
+
+    def withdraw(self, subject: str, schema_id: int) -> None:
+        with self._lock:
+            versions = self._subjects.get(subject, [])
+            if versions and versions[-1] == schema_id:
+                versions.pop()
+            if not versions:
+                self._subjects.pop(subject, None)
 
     def _known(self, subject: str, identity: tuple[str, str, tuple[Reference, ...]]) -> int | None:
         """The number of a schema: a subject may have it under another than the rest."""

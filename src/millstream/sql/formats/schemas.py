@@ -85,7 +85,7 @@ def schema_of(encoding: Encoding, columns: Sequence[Column], *, is_key: bool) ->
     return _registry_format(encoding.format).schema_of(Target(encoding, tuple(columns), is_key))
 
 
-def register_schema(
+def new_schema(
     encoding: Encoding,
     columns: Sequence[Column],
     registry: SchemaRegistry | None,
@@ -93,33 +93,30 @@ def register_schema(
     topic: str,
     is_key: bool,
     if_exists: bool,
-) -> None:
-    """Tell the registry the schema of a topic's keys or values. Formats without schemas have nothing to tell.
+) -> RegisteredSchema | None:
+    """The schema of a topic's keys or values that the registry is to be told; None when there is nothing to tell.
 
     Args:
         encoding: of the columns.
         columns: the key or the value columns.
-        registry: which is told.
+        registry: which is to be told.
         topic: whose columns they are.
         is_key: whether it is about keys.
         if_exists: also when the topic has a schema already.
 
     Raises:
-        SqlError: there is no registry, or it refuses the schema.
+        SqlError: there is no registry.
     """
     format = format_of(encoding.format.name)
     if not isinstance(format, RegistryFormat) or not columns:
-        return
+        return None
     if registry is None:
         raise SqlError(
             f"Cannot create topic '{topic}' with format {format.name} without configuring 'ksql.schema.registry.url'"
         )
-    name = subject(topic, is_key=is_key)
-    if if_exists or registry.latest(name) is None:
-        try:
-            registry.register(name, schema_of(encoding, columns, is_key=is_key))
-        except SqlError as error:
-            raise SqlError(f"Could not register schema for topic: {error.primary}") from error
+    if if_exists or registry.latest(subject(topic, is_key=is_key)) is None:
+        return schema_of(encoding, columns, is_key=is_key)
+    return None
 
 
 def check_schema_kind(info: FormatInfo, schema: RegisteredSchema, *, is_key: bool) -> None:

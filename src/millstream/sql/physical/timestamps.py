@@ -9,7 +9,7 @@ from millstream.extractors import ConsumedRecord
 from millstream.processors.api import Processor, ProcessorContext
 from millstream.records import Record, Windowed
 from millstream.sql.errors import SqlError
-from millstream.sql.functions.java_time import timestamp_parser
+from millstream.sql.functions.java.time import timestamp_parser
 from millstream.sql.physical.flow import Surroundings
 from millstream.sql.plan.steps import Step
 from millstream.sql.processing_log import ProcessingLog, record_error

@@ -6,8 +6,8 @@ from abc import ABC, abstractmethod
 
 from millstream.sql.analysis.environment import Environment
 from millstream.sql.analysis.projection import Projection
-from millstream.sql.analysis.relations import Relation
 from millstream.sql.analysis.sources import AliasedSource
+from millstream.sql.analysis.steps.relations import Relation
 from millstream.sql.schema.columns import SYSTEM_COLUMNS, WINDOW_BOUNDS, Schema
 from millstream.sql.schema.formats import FormatInfo
 from millstream.sql.tree.expressions import ColumnReference, Expression

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from millstream.sql.analysis.environment import Environment
 from millstream.sql.analysis.names import exploded_name
 from millstream.sql.analysis.nodes.base import Node
-from millstream.sql.analysis.relations import Relation
 from millstream.sql.analysis.schemas import checked, typed
+from millstream.sql.analysis.steps.relations import Relation
 from millstream.sql.functions.registry import Registry
 from millstream.sql.plan.steps import StreamFlatMap
 from millstream.sql.schema.columns import Schema

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from millstream.sql.analysis.environment import Environment
-from millstream.sql.analysis.filters import check_condition, filtered
 from millstream.sql.analysis.nodes.base import Node
-from millstream.sql.analysis.relations import Relation
+from millstream.sql.analysis.steps.filters import check_condition, filtered
+from millstream.sql.analysis.steps.relations import Relation
 from millstream.sql.tree.expressions import Expression
 
 

@@ -8,9 +8,9 @@ from millstream.sql.analysis.environment import Environment
 from millstream.sql.analysis.nodes.base import Node
 from millstream.sql.analysis.projection import Projection, projected_schema, selected_columns
 from millstream.sql.analysis.references import UnknownColumn
-from millstream.sql.analysis.relations import Relation
 from millstream.sql.analysis.schemas import checked, is_key, sink_schema, typed
-from millstream.sql.analysis.selecting import select
+from millstream.sql.analysis.steps.relations import Relation
+from millstream.sql.analysis.steps.selecting import select
 from millstream.sql.analysis.wording import key_more_than_once, listed
 from millstream.sql.errors import SqlError
 from millstream.sql.plan.steps import Selected

@@ -12,7 +12,7 @@ from millstream.sql.formats import wire
 from millstream.sql.formats.connect.schema import ConnectSchema, record_type
 from millstream.sql.formats.connect.values import conversion
 from millstream.sql.formats.format import Codec, RegistryFormat, Row, Target, check_map_keys
-from millstream.sql.formats.json_format import MAP_KEYS
+from millstream.sql.formats.json.json_format import MAP_KEYS
 from millstream.sql.formats.json_sr.data import reading, writing
 from millstream.sql.formats.json_sr.read_schema import JsonSchemas
 from millstream.sql.formats.json_sr.write_schema import json_schema

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from millstream.sql.functions.declare import AggregateContext, Aggregation, Declarations
-from millstream.sql.functions.ordering import order_key
+from millstream.sql.functions.java.ordering import order_key
 
 FUNCTIONS = Declarations("AGGREGATE")
 

@@ -6,7 +6,7 @@ from typing import Any, TypeAlias
 
 from millstream.sql.errors import SqlError
 from millstream.sql.functions.declare import AggregateContext, Aggregation, Declarations
-from millstream.sql.functions.ordering import order_key
+from millstream.sql.functions.java.ordering import order_key
 from millstream.sql.schema.types import Field, SqlArray, SqlStruct
 
 FUNCTIONS = Declarations("AGGREGATE")

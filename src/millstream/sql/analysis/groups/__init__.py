@@ -1,0 +1,1 @@
+"""GROUP BY: what records are grouped by, and their aggregates."""

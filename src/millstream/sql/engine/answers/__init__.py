@@ -1,0 +1,1 @@
+"""What statements answer: entities, descriptions of sources and queries, texts."""

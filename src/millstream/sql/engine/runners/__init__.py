@@ -1,0 +1,1 @@
+"""Where persistent queries run and topics are: Spark and Kafka, or test drivers and memory."""

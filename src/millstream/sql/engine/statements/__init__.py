@@ -1,0 +1,1 @@
+"""What statements do: one handler for each kind, and what they share."""

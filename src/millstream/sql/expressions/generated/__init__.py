@@ -1,0 +1,1 @@
+"""Expressions as Python functions: code is generated and compiled, once per query."""

@@ -1,0 +1,1 @@
+"""The types of expressions: what calls mean, and what is converted to what."""

@@ -1,0 +1,1 @@
+"""JSON: a quick reader for rows like those before, and an exact one for the rest."""

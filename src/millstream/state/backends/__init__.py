@@ -1,0 +1,1 @@
+"""Where the bytes of stores are kept: in memory or in RocksDB."""

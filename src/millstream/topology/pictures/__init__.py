@@ -1,0 +1,1 @@
+"""Pictures of topologies: SVG, HTML and Mermaid, made of a description."""
