@@ -45,10 +45,10 @@ CHANCE = 0.02
 SLOW_SECONDS = 1.5
 
 
-def flaky(tokens: str) -> Callable[[Any, Any], Any]:
+def flaky(tokens: str) -> Callable[[Any], Any]:
     """A function that passes values on, and raises at random records while there are tokens."""
 
-    def check(key: Any, value: Any) -> Any:
+    def check(value: Any) -> Any:
         found = os.listdir(tokens)
         if found and random.random() < CHANCE:
             token = random.choice(found)

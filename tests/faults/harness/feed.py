@@ -1,4 +1,4 @@
-"""What comes in: numbered records at a steady rate, in short transactions, so that a record is there once or not at all.
+"""What comes in: numbered records at a steady rate, in short transactions: each is there once or not at all.
 
 Should the outcome of a transaction stay unknown, the feed goes on with new numbers. What is expected of the application
 is read from the topics (truth.py), not from here.
@@ -32,17 +32,18 @@ class Feed:
         bootstrap: the broker's address.
         topics: where to.
         rate: numbers a second; each is a visit, a click and a buy.
-        records: after so many numbers it slows down.
+        records: after so many it slows down.
         seed: of users and times.
+        first: the number to begin with.
     """
 
-    def __init__(self, bootstrap: str, topics: Topics, *, rate: float, records: int, seed: int) -> None:
+    def __init__(self, bootstrap: str, topics: Topics, *, rate: float, records: int, seed: int, first: int = 0) -> None:
         self._bootstrap = bootstrap
         self._topics = topics
         self._rate = rate
-        self._records = records
+        self._records = first + records
         self._chance = random.Random(seed)
-        self._number = 0
+        self._number = first
         self._ending = threading.Event()
         self._may_run = threading.Event()
         self._may_run.set()
@@ -53,7 +54,7 @@ class Feed:
 
     @property
     def number(self) -> int:
-        """How many were sent."""
+        """The next number."""
         return self._number
 
     def start(self) -> None:

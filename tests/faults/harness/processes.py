@@ -1,4 +1,4 @@
-"""The processes of a run, found by what is in their environment, and the guard who ends them when their owner is gone."""
+"""The processes of a run, found by their environment, and the guard who ends them when their owner is gone."""
 
 from __future__ import annotations
 
