@@ -94,7 +94,7 @@ def summary(outcomes: Sequence[Outcome], side: Side) -> str:
     lines = [
         f"{side.name}: {len(outcomes)} schedules: {', '.join(f'{n} {name}' for name, n in verdicts.items())}; "
         f"{unmet} with complaints; {sum(outcome.restarts for outcome in outcomes)} restarts",
-        f"{'seconds to the first result / to results everywhere':52}{'times':>6}{'p50':>14}{'worst':>14}  runs not well",
+        f"{'seconds to the first result, to results everywhere':52}{'times':>6}{'p50':>14}{'worst':>14}  not well",
     ]
     rows = [(name, times[name]) for name in (fault.name for fault in FAULTS) if times[name]]
     for name, found in [*rows, ("all", [one for _, each in rows for one in each])]:

@@ -16,7 +16,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from .processes import pick
+from .processes import Process, pick
 from .scene import Impatience, Scene, wait_until
 from .topics import admin
 from .truth import truth
@@ -74,7 +74,7 @@ def _stop(kind: str, scene: Scene, chance: random.Random) -> float:
     return time.time()
 
 
-def _wait_for(kind: str, scene: Scene) -> list:
+def _wait_for(kind: str, scene: Scene) -> list[Process]:
     """The processes of a kind; workers come and go, so a little patience."""
     with contextlib.suppress(Impatience):
         wait_until(lambda: scene.copy.of_kind(kind), f"a process of kind {kind}", 20)
@@ -202,16 +202,16 @@ def _when_spent(scene: Scene) -> float:
 def _disk_full(scene: Scene, chance: random.Random) -> float:
     """The disk with the checkpoint is full until the application has felt it, or for some seconds."""
     filler = scene.disk / "filler"
-    before, process = scene.results.total, scene.copy.restarts
+    before = scene.copy.restarts
     with contextlib.suppress(OSError), filler.open("wb", buffering=0) as file:
         while True:
             file.write(bytes(65_536))
     try:
         with contextlib.suppress(Impatience):
-            wait_until(lambda: scene.copy.restarts > process, "a restart", chance.uniform(3, 10))
+            wait_until(lambda: scene.copy.restarts > before, "a restart", chance.uniform(3, 10))
     finally:
         filler.unlink()
-    return time.time() if scene.results.total >= before else 0.0
+    return time.time()
 
 
 # --- topics

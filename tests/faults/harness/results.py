@@ -62,7 +62,9 @@ class Results:
             raise self._failure
 
     def close(self, *, to_end: bool) -> None:
-        """Stop reading, if asked for when all was read."""
+        """Stop reading, if asked for when all was read. Safe to call again."""
+        if self._ending.is_set():
+            return
         self._ending.set()
         self._thread.join()
         try:

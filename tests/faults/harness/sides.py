@@ -73,10 +73,7 @@ class KafkaStreams:
         self._classpath = classpath
 
     def command(self, settings: Settings) -> list[str]:
-        options = [
-            "-Xmx1g",
-            "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn",
-            "-Dorg.slf4j.simpleLogger.showDateTime=true",
-        ]
+        logging = "-Dorg.slf4j.simpleLogger."
+        options = ["-Xmx1g", f"{logging}defaultLogLevel=warn", f"{logging}showDateTime=true"]
         Path(settings.state).mkdir(parents=True, exist_ok=True)
         return [self._java, *options, "-cp", self._classpath, "FaultsPeer", json.dumps(asdict(settings))]
