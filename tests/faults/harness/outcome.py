@@ -60,6 +60,5 @@ _COUNTED = (Verdict.OK, Verdict.LOST, Verdict.DOUBLED, Verdict.DISORDERED)
 def _seconds(recovery: Recovery | None) -> str:
     if recovery is None:
         return "(not measured)"
-    return (
-        "/".join("never" if value is None else f"{value:.1f}" for value in (recovery.first, recovery.everywhere)) + " s"
-    )
+    both = ("never" if value is None else f"{value:.1f}" for value in (recovery.first, recovery.everywhere))
+    return f"{'/'.join(both)} s"

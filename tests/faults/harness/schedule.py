@@ -21,7 +21,7 @@ class Schedule:
     caching: bool
     #: Whether failures are met in the process instead of by its supervisor.
     replace: bool
-    #: How many numbers come before the feed slows down.
+    #: How many numbers come before the feed slows down; each is three records.
     records: int
     rate: float
 
@@ -59,6 +59,6 @@ def schedule(seed: int, *, only: str | None = None, peer: bool = False) -> Sched
         stores=chance.choice(("rocksdb", "memory")),
         caching=chance.random() < 0.15,
         replace=chance.random() < 0.5,
-        records=chance.randint(1_500, 4_000),
+        records=chance.randint(500, 1_300),
         rate=chance.choice((150.0, 300.0, 600.0)),
     )
