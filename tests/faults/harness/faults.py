@@ -168,8 +168,17 @@ def _other_checkpoint(scene: Scene, chance: random.Random) -> float:
 
 
 def _flaky(scene: Scene, chance: random.Random) -> float:
-    """Functions raise a few times, at random records."""
+    """Functions raise a few times, at random records; at times while so much waits that lanes work ahead."""
+    if chance.random() < 0.6:
+        return flaky_with_work_ahead(scene, chance, numbers=chance.randint(1_000, 2_000), times=chance.randint(1, 3))
     _arm(scene, [f"quick-{number}" for number in range(chance.randint(1, 3))])
+    return _when_spent(scene)
+
+
+def flaky_with_work_ahead(scene: Scene, chance: random.Random, *, numbers: int, times: int) -> float:
+    """So much waits that lanes go on with it between two batches; meanwhile functions raise."""
+    scene.feed.burst(numbers)
+    _arm(scene, [f"quick-{number}" for number in range(times)])
     return _when_spent(scene)
 
 

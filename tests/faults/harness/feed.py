@@ -44,6 +44,7 @@ class Feed:
         self._records = first + records
         self._chance = random.Random(seed)
         self._number = first
+        self._waiting = 0
         self._ending = threading.Event()
         self._may_run = threading.Event()
         self._may_run.set()
@@ -60,6 +61,16 @@ class Feed:
     def start(self) -> None:
         """Begin."""
         self._thread.start()
+
+    def burst(self, count: int) -> None:
+        """Write so many at once, and return when they are out: work that waits."""
+        until = self._number + count
+        self._waiting = count
+        deadline = time.monotonic() + _WAIT_SECONDS
+        while self._number < until or self._waiting:
+            if self._failure is not None or time.monotonic() > deadline:
+                raise TimeoutError("the feed does not write") from self._failure
+            time.sleep(0.02)
 
     def pause(self) -> None:
         """Write nothing until told to go on; when this returns, all that was written is committed."""
@@ -92,8 +103,10 @@ class Feed:
                 begun = time.monotonic()
                 rate = self._rate if self._number < self._records else _SLOW
                 count = max(1, round(rate * _TRANSACTION_SECONDS))
-                if not self._transaction(producer, count):
+                extra = self._waiting
+                if not self._transaction(producer, count + extra):
                     producer = self._producer()
+                self._waiting -= extra
                 self._ending.wait(max(0.0, count / rate - (time.monotonic() - begun)))
         except Exception as error:
             self._failure = error
