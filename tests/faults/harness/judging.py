@@ -8,6 +8,7 @@ from .feed import Feed
 from .outcome import Outcome
 from .scene import Impatience, Scene, wait_until
 from .schedule import Schedule
+from .stacks import keep_stacks
 from .truth import Truth, truth
 from .verdict import Verdict, compare
 
@@ -64,6 +65,7 @@ def _probe(scene: Scene, outcome: Outcome, known: Truth) -> Truth:
     except Impatience:
         outcome.verdict = Verdict.SILENT
         scene.complaints.append(f"the application says {scene.copy.state}, and gives no results")
+        keep_stacks(scene.copy, scene.directory)
     more.end()
     # Those of the new records come as those before did, or not at all.
     while time.monotonic() - scene.results.latest < _QUIET_SECONDS / 3:

@@ -20,6 +20,7 @@ from .results import Results
 from .scene import Impatience, Scene, wait_until
 from .schedule import Schedule
 from .sides import Settings, Side
+from .stacks import keep_stacks
 from .topics import Topics, admin
 from .verdict import Verdict
 
@@ -51,6 +52,8 @@ def carry_out(schedule: Schedule, side: Side, broker: DevBroker, owner: str, bas
             outcome.verdict = Verdict.REFUSED if scene.copy.given_up else Verdict.SILENT
             if scene.copy.given_up:
                 judge_refusal(scene, outcome)
+            else:
+                keep_stacks(scene.copy, scene.directory)
         outcome.complaints += scene.complaints
         outcome.restarts, outcome.may_refuse = scene.restarts, scene.may_refuse
     finally:
