@@ -38,7 +38,7 @@ def judge(scene: Scene, schedule: Schedule, outcome: Outcome) -> None:
     while not complete() and not scene.copy.given_up and time.monotonic() - scene.results.latest < _QUIET_SECONDS:
         time.sleep(0.1)
     if scene.copy.given_up:
-        judge_refusal(scene, outcome)
+        _judge_refusal(scene, outcome)
         return
     if not complete():
         known = _probe(scene, outcome, known)
@@ -51,6 +51,22 @@ def judge(scene: Scene, schedule: Schedule, outcome: Outcome) -> None:
     outcome.found = compare(known, scene.results.values, scene.topics, caching=schedule.caching)
     outcome.verdict = outcome.found.verdict
     _leaves_nothing(scene)
+
+
+def judge_early(scene: Scene, schedule: Schedule, outcome: Outcome) -> None:
+    """What was waited for did not come: say what the application is like, and whether there is too much already."""
+    if scene.copy.given_up:
+        _judge_refusal(scene, outcome)
+    else:
+        outcome.verdict = Verdict.SILENT
+        scene.complaints.append(f"the application says {scene.copy.state}")
+        keep_stacks(scene.copy, scene.directory)
+    scene.feed.end()
+    known = truth(scene.broker.bootstrap_servers, scene.topics, scene.visits_before)
+    outcome.records = known.records
+    found = compare(known, scene.results.values, scene.topics, caching=schedule.caching)
+    if found.doubled:
+        outcome.found, outcome.verdict = found, Verdict.DOUBLED
 
 
 def _probe(scene: Scene, outcome: Outcome, known: Truth) -> Truth:
@@ -73,7 +89,7 @@ def _probe(scene: Scene, outcome: Outcome, known: Truth) -> Truth:
     return truth(scene.broker.bootstrap_servers, scene.topics, scene.visits_before)
 
 
-def judge_refusal(scene: Scene, outcome: Outcome) -> None:
+def _judge_refusal(scene: Scene, outcome: Outcome) -> None:
     """The application ends again and again: it has to say why."""
     outcome.verdict = Verdict.REFUSED
     if scene.may_refuse and scene.topics.visits not in scene.copy.said():

@@ -14,15 +14,13 @@ from pathlib import Path
 from millstream.kafka.broker import DevBroker
 
 from .feed import Feed
-from .judging import judge, judge_refusal
+from .judging import judge, judge_early
 from .outcome import Outcome, Struck
 from .results import Results
 from .scene import Impatience, Scene, wait_until
 from .schedule import Schedule
 from .sides import Settings, Side
-from .stacks import keep_stacks
 from .topics import Topics, admin
-from .verdict import Verdict
 
 #: How often a fault strikes before the application has recovered from the one before.
 _OVERLAP = 0.25
@@ -49,11 +47,7 @@ def carry_out(schedule: Schedule, side: Side, broker: DevBroker, owner: str, bas
             judge(scene, schedule, outcome)
         except Impatience as error:
             outcome.complaints.append(str(error))
-            outcome.verdict = Verdict.REFUSED if scene.copy.given_up else Verdict.SILENT
-            if scene.copy.given_up:
-                judge_refusal(scene, outcome)
-            else:
-                keep_stacks(scene.copy, scene.directory)
+            judge_early(scene, schedule, outcome)
         outcome.complaints += scene.complaints
         outcome.restarts, outcome.may_refuse = scene.restarts, scene.may_refuse
     finally:
