@@ -45,11 +45,12 @@ def schedule(seed: int, *, only: str | None = None, peer: bool = False) -> Sched
         if (fault.for_peer or not peer)
         and (cluster or not fault.needs_cluster)
         and (only is None or only in fault.name)
-        and (can_fill_disks() or not fault.needs_disk)
     ]
     if not possible:
-        raise ValueError(f"there is no fault '{only}' that can be tried here")
+        raise ValueError(f"there is no fault '{only}'")
     chosen = chance.choices(possible, [fault.weight for fault in possible], k=chance.randint(1, 4))
+    # Not before: a seed gives the same to everybody, but for what he cannot do.
+    chosen = [fault for fault in chosen if can_fill_disks() or not fault.needs_disk]
     # Some change what all the others would be measured by.
     alone = [fault for fault in chosen if fault.alone]
     return Schedule(
