@@ -171,21 +171,20 @@ def _flaky(scene: Scene, chance: random.Random) -> float:
     """Functions raise a few times, at random records; at times while so much waits that lanes work ahead."""
     if chance.random() < 0.6:
         return flaky_with_work_ahead(scene, chance, numbers=chance.randint(1_000, 2_000), times=chance.randint(1, 3))
-    _arm(scene, [f"quick-{number}" for number in range(chance.randint(1, 3))])
+    _arm(scene, chance, "quick", times=chance.randint(1, 3))
     return _when_spent(scene)
 
 
 def flaky_with_work_ahead(scene: Scene, chance: random.Random, *, numbers: int, times: int) -> float:
     """So much waits that lanes go on with it between two batches; meanwhile functions raise."""
     scene.feed.burst(numbers)
-    _arm(scene, [f"quick-{number}" for number in range(times)])
+    _arm(scene, chance, "quick", times=times)
     return _when_spent(scene)
 
 
 def _worker_dies_while_lane_fails(scene: Scene, chance: random.Random) -> float:
     """A function takes a while to raise; who asked the lane to run it is gone by then."""
-    token = f"slow-{chance.randrange(1_000_000)}"
-    _arm(scene, [token])
+    (token,) = _arm(scene, chance, "slow", times=1)
     spent = scene.tokens.with_name(f"{scene.tokens.name}-spent") / token
     with contextlib.suppress(Impatience):
         wait_until(spent.exists, "a function that raises", 30)
@@ -194,9 +193,12 @@ def _worker_dies_while_lane_fails(scene: Scene, chance: random.Random) -> float:
     return _when_spent(scene)
 
 
-def _arm(scene: Scene, names: list[str]) -> None:
+def _arm(scene: Scene, chance: random.Random, kind: str, *, times: int) -> list[str]:
+    """Have functions raise so many times; answers what the tokens for it are called."""
+    names = [f"{kind}-{chance.randrange(10**12)}" for _ in range(times)]
     for name in names:
         (scene.tokens / name).touch()
+    return names
 
 
 def _when_spent(scene: Scene) -> float:
