@@ -7,11 +7,11 @@ import functools
 import pytest
 
 from .conftest import CarryOut
-from .harness.faults import BY_NAME, Fault, flaky_with_work_ahead
+from .harness.faults import BY_NAME, Fault, flaky_ahead
 from .harness.outcome import Outcome
 from .harness.schedule import Schedule
 
-WORK_AHEAD = Fault("flaky with work ahead", functools.partial(flaky_with_work_ahead, numbers=5_000, times=4))
+WORK_AHEAD = Fault("flaky with work ahead", functools.partial(flaky_ahead, numbers=4_000, times=2))
 
 
 def schedule(fault: Fault, *, replace: bool = True) -> Schedule:

@@ -20,6 +20,7 @@ import time
 from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 from millstream import (
@@ -52,6 +53,8 @@ def flaky(tokens: str) -> Callable[[Any], Any]:
         found = os.listdir(tokens)
         if found and random.random() < CHANCE:
             token = random.choice(found)
+            if token.startswith("ahead") and not works_ahead():
+                return value
             try:
                 os.rename(f"{tokens}/{token}", f"{tokens}-spent/{token}")
             except FileNotFoundError:  # somebody else took it
@@ -62,6 +65,16 @@ def flaky(tokens: str) -> Callable[[Any], Any]:
         return value
 
     return check
+
+
+def works_ahead() -> bool:
+    """Whether a lane is at work here before it was asked to, see millstream/spark/early.py."""
+    frame: FrameType | None = sys._getframe()
+    while frame is not None:
+        if frame.f_globals.get("__name__") == "millstream.spark.early":
+            return True
+        frame = frame.f_back
+    return False
 
 
 def topology(prefix: str, tokens: str) -> Topology:

@@ -169,16 +169,17 @@ def _other_checkpoint(scene: Scene, chance: random.Random) -> float:
 
 def _flaky(scene: Scene, chance: random.Random) -> float:
     """Functions raise a few times, at random records; at times while so much waits that lanes work ahead."""
+    times = chance.randint(1, 3)
     if chance.random() < 0.6:
-        return flaky_with_work_ahead(scene, chance, numbers=chance.randint(1_000, 2_000), times=chance.randint(1, 3))
-    _arm(scene, chance, "quick", times=chance.randint(1, 3))
+        return flaky_ahead(scene, chance, numbers=chance.randint(1_000, 2_000), times=times)
+    _arm(scene, chance, "quick", times=times)
     return _when_spent(scene)
 
 
-def flaky_with_work_ahead(scene: Scene, chance: random.Random, *, numbers: int, times: int) -> float:
-    """So much waits that lanes go on with it between two batches; meanwhile functions raise."""
+def flaky_ahead(scene: Scene, chance: random.Random, *, numbers: int, times: int) -> float:
+    """So much waits that lanes go on with it between two batches; it is then that functions raise."""
+    _arm(scene, chance, "ahead", times=times)
     scene.feed.burst(numbers)
-    _arm(scene, chance, "quick", times=times)
     return _when_spent(scene)
 
 
@@ -202,8 +203,10 @@ def _arm(scene: Scene, chance: random.Random, kind: str, *, times: int) -> list[
 
 
 def _when_spent(scene: Scene) -> float:
-    with contextlib.suppress(Impatience):  # tokens that nobody took do no harm
-        wait_until(lambda: not any(scene.tokens.iterdir()), "functions that raise", 60)
+    with contextlib.suppress(Impatience):  # there may have been no such record
+        wait_until(lambda: not any(scene.tokens.iterdir()), "functions that raise", 30)
+    for token in scene.tokens.iterdir():
+        token.unlink(missing_ok=True)
     return time.time()
 
 
