@@ -37,10 +37,11 @@ SOAK := tests/spark/test_bad_input.py tests/spark/test_life.py
 test: lint $(PREPARED) ## lint, then run the tests
 	$(BIN)/pytest --numprocesses $(PROCESSES) --dist worksteal --quiet $(SOAK:%=--ignore=%)
 
-soak: $(PREPARED) ## random kills, a long steady run, bad input and state larger than memory, on a real broker and Spark
+soak: $(PREPARED) ## random faults, a long steady run, bad input and state larger than memory, on a real broker and Spark
 	HYPOTHESIS_PROFILE=default $(BIN)/pytest --quiet --numprocesses $(PROCESSES) --ignore=tests/spark --ignore=tests/cli
 	$(BIN)/pytest --quiet $(SOAK)
 	$(BIN)/python bench/soak.py
+	$(BIN)/python bench/faults.py --runs 100
 	$(BIN)/python bench/large_state.py
 
 lint: setup ## check style, types and imports

@@ -1,4 +1,4 @@
-"""The Java peer's jars, fetched once into the user's cache directory, and its classes, compiled into bench/out."""
+"""The Java peers' jars, fetched once into the user's cache directory, and their classes, compiled into bench/out."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MAIN_CLASS = "KafkaStreamsPeer"
 
 HERE = Path(__file__).parent
 OUT = HERE.parent / "out"
-SOURCE = HERE / f"{MAIN_CLASS}.java"
+SOURCES = tuple(sorted(HERE.glob("*.java")))
 
 _ATTEMPTS = 3
 _MANIFEST = "manifest.json"
@@ -53,19 +53,22 @@ def kafka_streams_jars(cache: Path | None = None) -> list[Path]:
 
 
 def build(out: Path = OUT) -> str:
-    """Compile the peer if its source changed, and give the classpath to run it with."""
+    """Compile the peers if their sources changed, and give the classpath to run them with."""
     jars = kafka_streams_jars()
     classpath = ":".join(map(str, jars))
-    state = hashlib.sha256(SOURCE.read_bytes() + KAFKA_STREAMS_VERSION.encode()).hexdigest()
+    state = hashlib.sha256(
+        b"".join(source.read_bytes() for source in SOURCES) + KAFKA_STREAMS_VERSION.encode()
+    ).hexdigest()
     classes = out / "peer-classes"
     stamp = classes / "built-from"
     if not stamp.exists() or stamp.read_text() != state:
         shutil.rmtree(classes, ignore_errors=True)
         classes.mkdir(parents=True)
-        command = [_javac(), "--release", "17", "-Xlint:all", "-cp", classpath, "-d", str(classes), str(SOURCE)]
+        command = [_javac(), "--release", "17", "-Xlint:all", "-cp", classpath, "-d", str(classes)]
+        command += map(str, SOURCES)
         compiled = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603 - ours
         if compiled.returncode != 0:
-            raise BuildError(f"{SOURCE.name} does not compile:\n{compiled.stdout}{compiled.stderr}")
+            raise BuildError(f"the Java peers do not compile:\n{compiled.stdout}{compiled.stderr}")
         stamp.write_text(state)
     return f"{classes}:{classpath}"
 
