@@ -132,6 +132,7 @@ def test_optimizations(given: Any, on: set[str]) -> None:
         ({"max_batch_records": 0}, "at least 1"),
         ({"max_batch_bytes": 1.5}, "at least 1"),
         ({"metrics_port": 65536}, "0 for a free one"),
+        ({"metrics_host": ""}, "give a host name or an address"),
         ({"replication_factor": 0}, "-1 for the broker's default"),
         ({"checkpoint_location": 5}, "path"),
         ({"client": "acks=1"}, "dict"),

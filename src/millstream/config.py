@@ -115,7 +115,7 @@ class StreamsConfig:
         windowstore_changelog_additional_retention: how much longer than the store a windowed changelog keeps records.
         master: the address of Spark's master; None runs Spark in this process.
         checkpoint_location: a directory, or a URL that Spark can write to, for what a restart needs. None is a
-            directory below `state_dir`.
+            directory below `state_dir`, or below the user's state directory if that is not set either.
         spark: more properties of Spark, `spark.*`.
         max_batch_records: the most records that are taken into one batch.
         max_batch_bytes: the most bytes that are taken into one batch.
@@ -124,6 +124,8 @@ class StreamsConfig:
             not answer, is ended and started anew, and the batch is tried again; what it was at is logged long before.
             Waiting for a broker that is away does not count.
         metrics_port: the port on which metrics are served for Prometheus; 0 takes a free one, None serves none.
+        metrics_host: the address of this machine on which they are served; "0.0.0.0" is all of them, for a scraper on
+            another machine.
         topology_optimization: "none", "all", or some of "reuse_ktable_source_topics", "merge_repartition_topics" and
             "single_store_self_join".
         ensure_explicit_internal_resource_naming: refuse topologies with stores or internal topics of generated names,
@@ -159,6 +161,7 @@ class StreamsConfig:
     target_batch_time: timedelta = timedelta(seconds=2)
     max_poll_interval: timedelta = timedelta(minutes=5)
     metrics_port: int | None = None
+    metrics_host: str = "127.0.0.1"
     topology_optimization: Literal["none", "all"] | Optimization | Collection[Optimization] = "none"
     ensure_explicit_internal_resource_naming: bool = False
     deserialization_exception_handler: DeserializationExceptionHandler = field(
@@ -217,6 +220,8 @@ class StreamsConfig:
         self._check_number("max_batch_bytes", 1, "give a number of bytes, at least 1")
         if self.metrics_port is not None:
             self._check_number("metrics_port", 0, "give a port, 0 for a free one or None for no metrics", most=65535)
+        if not isinstance(self.metrics_host, str) or not self.metrics_host.strip():
+            raise _refuse("metrics_host", self.metrics_host, "give a host name or an address, such as '0.0.0.0'")
         self._check_number("replication_factor", -1, "give a number of copies, or -1 for the broker's default")
         if self.replication_factor == 0:
             raise _refuse("replication_factor", 0, "give a number of copies, or -1 for the broker's default")

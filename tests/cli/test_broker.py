@@ -24,6 +24,12 @@ def test_a_broker_that_runs(
     code, output, _ = run("broker", "start")
     assert code == 0
     assert output.startswith(f"the broker was already running at {broker.bootstrap_servers}\n")
+    assert run("broker", "start", "--port", str(broker.port))[0] == 0
+    code, output, errors = run("broker", "start", "--port", str(broker.port + 1))
+    assert code == 1
+    assert output.startswith(f"the broker was already running at {broker.bootstrap_servers}\n")
+    assert errors.startswith("error: another broker runs already, and it stays as it is\n")
+    assert run("broker", "start", "--directory", "/elsewhere")[0] == 1
 
 
 def test_no_broker(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

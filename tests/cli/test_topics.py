@@ -10,8 +10,12 @@ from typing import Any
 import pytest
 from confluent_kafka import Producer
 
+from millstream.cli.formats import Format, WindowKind, parse, shower
+from millstream.errors import SerdeError
 from millstream.kafka.detached import DetachedBroker
 from millstream.serdes import Serdes
+from millstream.sql.formats import InMemoryRegistry, RegisteredSchema, confluent
+from millstream.sql.formats.wire import prefix
 
 Run = Callable[..., tuple[int, str, str]]
 
@@ -82,6 +86,62 @@ def test_an_aborted_transaction_is_not_shown(run: Run, broker: DetachedBroker, m
     producer.abort_transaction(30)
     run("topics", "produce", topic, "a:yes")
     assert run("topics", "consume", topic, "--from-beginning") == (0, "a:yes\n", "")
+    listed = [line.split() for line in run("topics", "list")[1].splitlines() if line.startswith(topic)]
+    assert listed == [[topic, "1", "1"]]  # three offsets: an aborted record, its marker, and this
+
+
+def test_large_topics_are_not_counted(
+    run: Run, make_topic: Callable[..., str], produce: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("millstream.cli.topics._COUNTED", 3)
+    topic = make_topic()
+    produce(topic, [("a", "1")] * 4)
+    listed = [line.split() for line in run("topics", "list")[1].splitlines() if line.startswith(topic)]
+    assert listed == [[topic, "1", "<=", "4"]]
+
+
+def test_more_of_a_record(run: Run, broker: DetachedBroker, make_topic: Callable[..., str]) -> None:
+    topic = make_topic()
+    producer = Producer({"bootstrap.servers": broker.bootstrap_servers})
+    for start in (60_000, 120_000):
+        key = Serdes.string.serialize("ann") + Serdes.long.serialize(start)
+        headers = [("from", b"shop"), ("from", b"web"), ("none", None)]
+        producer.produce(topic, Serdes.long.serialize(3), key, headers=headers, timestamp=start + 5)
+    producer.flush(30)
+    options = ("--from-beginning", "--windowed", "time", "--value", "long")
+    assert run("topics", "consume", topic, *options) == (0, "[ann@60000]:3\n[ann@120000]:3\n", "")
+    more = ("--show", "timestamp", "--show", "partition", "--show", "offset", "--show", "headers", "--max", "1")
+    assert run("topics", "consume", topic, *options, *more)[1] == (
+        "timestamp=1970-01-01T00:01:00.005Z partition=0 offset=0 "
+        'headers=[["from","shop"],["from","web"],["none",null]] [ann@60000]:3\n'
+    )
+
+
+def test_sessions_and_other_numbers() -> None:
+    key = Serdes.string.serialize("ann") + Serdes.long.serialize(9) + Serdes.long.serialize(7)
+    show = shower(Format.STRING, windowed=WindowKind.SESSION)
+    assert show(key) == "[ann@7/9]"
+    with pytest.raises(SerdeError, match="is no string in a session window"):
+        show(b"ann")
+    assert shower(Format.SHORT)(Serdes.short.serialize(-2)) == "-2"
+    assert shower(Format.FLOAT)(Serdes.float.serialize(0.5)) == "0.5"
+
+
+def test_avro(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = '{"type": "record", "name": "R", "fields": [{"name": "N", "type": "int"}]}'
+    known = InMemoryRegistry()
+    number = known.register("t-value", RegisteredSchema("AVRO", text))
+    monkeypatch.setattr(confluent, "ConfluentRegistry", lambda url: known)
+    show = shower(Format.AVRO, registry="http://host:8081")
+    assert show(prefix(number) + bytes([14])) == '{"N": 7}'
+    with pytest.raises(SerdeError, match="is no avro"):
+        show(b"plain")
+    with pytest.raises(SerdeError, match="is no avro"):
+        show(prefix(99) + bytes([14]))
+    code, _, errors = run("topics", "consume", "t", "--value", "avro")
+    assert (code, "give --schema-registry" in errors) == (1, True)
+    with pytest.raises(SerdeError, match="can be read, not written"):
+        parse("1", Format.AVRO)
 
 
 def test_wrong_calls(run: Run) -> None:

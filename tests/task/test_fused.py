@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import traceback
 from collections.abc import Callable
 from functools import partial
@@ -217,6 +218,8 @@ def test_an_error_below_a_fused_function_is_found_there() -> None:
             partial(Map, lambda key, value: 3),
             r"<lambda> at test_fused.py:\d+ must return a \(key, value\) tuple, not 3",
         ),
+        (partial(Map, lambda key, value: (key, value, 1)), r"must return a \(key, value\) tuple, not \('a', .*, 1\)"),
+        (partial(FlatMap, lambda key, value: [key, 5]), r"must return an iterable of \(key, value\) tuples, not 'a'"),
         (partial(FlatMap, lambda key, value: None), r"<lambda> at test_fused.py:\d+ must return an iterable, not None"),
         (
             partial(FlatMapValues, lambda value: None),
@@ -230,6 +233,9 @@ def test_bad_results_of_mappers_are_explained(factory: Callable[[], Operator], m
         raise error.__cause__  # type: ignore[misc]
     assert error.detail is not None
     assert error.detail.startswith("node 'mapper' of task 0_0")
+    assert re.search(message, error.detail)
+    assert error.hint is not None
+    assert "handle it" not in error.hint
 
 
 def test_a_traceback_shows_what_was_called() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from dataclasses import replace
 from datetime import timedelta
 from typing import Annotated
 
@@ -37,18 +38,37 @@ def connection(servers: str | None, client: list[str] | None) -> StreamsConfig:
         servers: addresses of brokers; None is the broker that `millstream broker start` started.
         client: client properties, `name=value`.
     """
-    if servers is None:
-        found = find_detached()
-        if found is None:
-            raise ArgumentError(
-                "no broker was given and none is running",
-                hint="start one with `millstream broker start`, or give --bootstrap-servers host:port",
-            )
-        servers = found.bootstrap_servers
+    servers = servers or running_broker()
     logging.getLogger("millstream.kafka").setLevel(logging.ERROR)  # the command says itself what went wrong
     return StreamsConfig(
         application_id="millstream-cli", bootstrap_servers=servers, client=settings("--client", client)
     )
+
+
+def reaching(config: StreamsConfig, servers: str | None, client: list[str] | None) -> StreamsConfig:
+    """A user's configuration with what the command line says about Kafka.
+
+    Args:
+        config: the user's; its brokers count if the command line and the environment name none.
+        servers: addresses of brokers; None, and none in the configuration: the one of `millstream broker start`.
+        client: client properties, `name=value`; they win over the configuration's.
+    """
+    return replace(
+        config,
+        bootstrap_servers=servers or config.bootstrap_servers or running_broker(),
+        client={**config.client, **settings("--client", client)},
+    )
+
+
+def running_broker() -> str:
+    """The address of the broker that `millstream broker start` started."""
+    found = find_detached()
+    if found is None:
+        raise ArgumentError(
+            "no broker was given and none is running",
+            hint="start one with `millstream broker start`, or give --bootstrap-servers host:port",
+        )
+    return found.bootstrap_servers
 
 
 def settings(option: str, given: list[str] | None) -> dict[str, str]:

@@ -44,7 +44,7 @@ def load_application(reference: str) -> Application:
             only one there is.
     """
     place, _, attribute = reference.partition(":")
-    module = _load_file(Path(place)) if place.endswith(".py") or "/" in place else _load_module(place)
+    module = load_module(place)
     config = getattr(module, "config", None)
     if not isinstance(config, StreamsConfig):
         config = None
@@ -52,6 +52,15 @@ def load_application(reference: str) -> Application:
     if not hasattr(module, name):
         raise ArgumentError(f"{place} has no {name}", hint=_what_to_write(place))
     return Application(_topology(getattr(module, name), f"{place}:{name}", config), config, Path(place).stem)
+
+
+def load_module(place: str) -> ModuleType:
+    """Load a user's code.
+
+    Args:
+        place: `path/to/file.py`, or `package.module`, which is also looked for in the current directory.
+    """
+    return _load_file(Path(place)) if place.endswith(".py") or "/" in place else _load_module(place)
 
 
 def _load_file(path: Path) -> ModuleType:
@@ -90,7 +99,9 @@ def _load_module(name: str) -> ModuleType:
         found = None
     if found is None:
         raise ArgumentError(
-            f"there is no module {name}", hint="give the path of a file, app.py, or a module on PYTHONPATH"
+            f"there is no module {name}",
+            detail=f"looked for in {Path.cwd()} and on PYTHONPATH",
+            hint="give the path of a file, app.py, or the name of a module: package.module",
         )
     loaded: ModuleType = _run(lambda: importlib.import_module(name), name)
     return loaded

@@ -1,4 +1,4 @@
-"""What `millstream run` logs: lines for people, or JSON for machines."""
+"""What `millstream run` and `sql` log: lines for people, or JSON for machines."""
 
 from __future__ import annotations
 

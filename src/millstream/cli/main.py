@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
+from importlib.metadata import version
+from typing import Annotated
 
 import typer
 from rich.console import Console
@@ -12,7 +14,9 @@ from rich.text import Text
 
 from millstream.cli.broker import broker
 from millstream.cli.describe import describe
+from millstream.cli.groups import groups
 from millstream.cli.prepare import prepare
+from millstream.cli.reset import reset
 from millstream.cli.run import run
 from millstream.cli.sql import sql
 from millstream.cli.topics import topics
@@ -27,10 +31,28 @@ app = typer.Typer(
 )
 app.add_typer(broker, name="broker")
 app.add_typer(topics, name="topics")
+app.add_typer(groups, name="groups")
 app.command()(describe)
 app.command()(prepare)
+app.command()(reset)
 app.command()(run)
 app.command()(sql)
+
+
+def _say_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"millstream {version('millstream')}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    show: Annotated[
+        bool,
+        typer.Option("--version", is_eager=True, callback=_say_version, help="Print the version and leave."),
+    ] = False,
+) -> None:
+    """Kafka Streams and ksqlDB for Python, on Spark."""
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Iterator
-from typing import Annotated, Any
+from datetime import UTC, datetime
+from enum import StrEnum
+from typing import Annotated, Any, cast
 
+import orjson
 import typer
 from confluent_kafka import KafkaError as ClientError
 from confluent_kafka import Message, TopicPartition
 
 from millstream.cli.connection import PATIENCE, ClientOptions, Servers, connection
-from millstream.cli.formats import Format, parse, show
+from millstream.cli.formats import Format, WindowKind, parse, shower
 from millstream.config import StreamsConfig
 from millstream.kafka.admin import Admin
 from millstream.kafka.clients import make_consumer, make_producer
@@ -22,6 +25,15 @@ _FLUSH_SECONDS = 30.0
 
 KeyFormat = Annotated[Format, typer.Option("--key", help="What keys are; bytes are in base64.")]
 ValueFormat = Annotated[Format, typer.Option("--value", help="What values are.")]
+
+
+class About(StrEnum):
+    """What can be shown of a record besides its key and value."""
+
+    TIMESTAMP = "timestamp"
+    PARTITION = "partition"
+    OFFSET = "offset"
+    HEADERS = "headers"
 
 
 def produce(
@@ -50,10 +62,17 @@ def consume(
     key: KeyFormat = Format.STRING,
     value: ValueFormat = Format.STRING,
     separator: Annotated[str, typer.Option(help="What is printed between key and value.")] = ":",
+    about: Annotated[
+        list[About] | None,
+        typer.Option("--show", help="What to print in front of the key; can be given several times."),
+    ] = None,
+    windowed: Annotated[WindowKind | None, typer.Option(help="Keys have windows behind them.")] = None,
+    registry: Annotated[str | None, typer.Option("--schema-registry", help="Its URL, for avro.")] = None,
     servers: Servers = None,
     client: ClientOptions = None,
 ) -> None:
     """Print committed records, `key:value` each. Without --from-beginning it waits for new ones."""
+    show_key, show_value = shower(key, windowed=windowed, registry=registry), shower(value, registry=registry)
     config = connection(servers, client)
     admin = Admin(config, timeout=PATIENCE)
     partitions = [(topic, number) for number in range(admin.require_topics([topic])[topic])]
@@ -62,13 +81,27 @@ def consume(
     stop_at = None if follow or not from_beginning else end
     count = 0
     try:
-        for message in _read(config, begin, stop_at):
-            typer.echo(f"{show(message.key(), key)}{separator}{show(message.value(), value)}")
+        for message in read(config, begin, stop_at):
+            more = "".join(f"{part}={_shown(message, part)} " for part in about or ())
+            typer.echo(f"{more}{show_key(message.key())}{separator}{show_value(message.value())}")
             count += 1
             if count == most:
                 break
     except KeyboardInterrupt:
         pass
+
+
+def _shown(message: Message, part: About) -> str:
+    if part is About.PARTITION:
+        return str(message.partition())
+    if part is About.OFFSET:
+        return str(message.offset())
+    if part is About.TIMESTAMP:
+        at = datetime.fromtimestamp(message.timestamp()[1] / 1000, UTC)
+        return at.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    found = cast("list[tuple[str, bytes | None]]", message.headers() or [])
+    headers = [(name, None if value is None else value.decode(errors="replace")) for name, value in found]
+    return orjson.dumps(headers).decode()  # pairs: a name may come twice
 
 
 def _pairs(
@@ -111,7 +144,7 @@ def _send(config: StreamsConfig, topic: str, pairs: Iterable[tuple[bytes | None,
     return count
 
 
-def _read(
+def read(
     config: StreamsConfig, begin: dict[tuple[str, int], int], stop_at: dict[tuple[str, int], int] | None
 ) -> Iterator[Message]:
     """The records from `begin` on, up to `stop_at` if it is given."""

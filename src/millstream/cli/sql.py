@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import signal
 import threading
+from collections import Counter
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -14,7 +15,9 @@ from rich.console import Console
 from rich.table import Table
 
 from millstream.cli.connection import ClientOptions, Servers, connection, settings
+from millstream.cli.loading import load_module
 from millstream.cli.logs import LogFormat, set_up_logging
+from millstream.cli.progress import Now, Teller, watch
 from millstream.config import StreamsConfig
 from millstream.errors import ArgumentError
 from millstream.spark.signals import StopSignals
@@ -22,8 +25,6 @@ from millstream.sql.engine.answers.entities import CurrentStatus, Entity, Printe
 
 if TYPE_CHECKING:
     from millstream.sql.engine.api import Ksql
-
-_REFRESH = timedelta(seconds=0.5)
 
 
 def sql(
@@ -35,12 +36,14 @@ def sql(
         list[str] | None, typer.Option("--set", "-s", metavar="NAME=VALUE", help="a ksql.* property")
     ] = None,
     functions: Annotated[
-        list[str] | None, typer.Option("--functions", "-f", metavar="MODULE", help="a module with user functions")
+        list[str] | None,
+        typer.Option("--functions", "-f", metavar="MODULE", help="user functions: functions.py or package.module"),
     ] = None,
     master: Annotated[str | None, typer.Option(help="Spark's master, such as local[4] or spark://host:7077")] = None,
     threads: Annotated[int, typer.Option(help="cores to use without --master")] = 1,
     exactly_once: Annotated[bool, typer.Option("--exactly-once", help="instead of at least once")] = False,
     checkpoint: Annotated[str | None, typer.Option(help="where a restart finds what it needs")] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="tell nothing of the progress")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="answers as JSON, one a line")] = False,
     log_format: Annotated[LogFormat, typer.Option(help="how log lines look")] = LogFormat.TEXT,
 ) -> None:
@@ -59,22 +62,35 @@ def sql(
         processing_guarantee="exactly_once_v2" if exactly_once else "at_least_once",
         checkpoint_location=checkpoint,
     )
-    out, notes = Console(highlight=False, soft_wrap=True), Console(stderr=True, highlight=False)
-    signals = StopSignals(signal.SIGINT, signal.SIGTERM)
+    modules = [load_module(place) for place in functions or ()]
+    out = Console(highlight=False, soft_wrap=True)
+    teller = Teller(Console(stderr=True, highlight=False, soft_wrap=True))
+    stop, signals = threading.Event(), StopSignals(signal.SIGINT, signal.SIGTERM)
     signals.starting()
-    with Ksql(config, settings("--set", setting), functions=functions or ()) as ksql:
+    with Ksql(config, settings("--set", setting), functions=modules) as ksql:
         for entity in ksql.run(text):
             show(out, entity, as_json=as_json)
         if ksql.queries:
-            notes.print(f"running {len(ksql.queries)} queries; Ctrl-C stops them")
-            _wait(ksql, signals)
+            signals.running(stop.set)
+            count = len(ksql.queries)
+            teller.tell(
+                f"running {count} {'query' if count == 1 else 'queries'}; Ctrl-C stops {'it' if count == 1 else 'them'}"
+            )
+            watch(teller, stop, lambda: _now(ksql), quiet=quiet)
 
 
-def _wait(ksql: Ksql, signals: StopSignals) -> None:
-    stop = threading.Event()
-    signals.running(stop.set)
-    while not stop.is_set() and not ksql.wait(_REFRESH):
-        pass
+def _now(ksql: Ksql) -> Now | None:
+    """What all queries together do.
+
+    Raises:
+        MillstreamError: a query failed.
+    """
+    if ksql.wait(timedelta(0)):
+        return None
+    totals: Counter[str] = Counter()
+    for numbers in ksql.metrics().values():
+        totals.update(numbers)
+    return Now("running", dict(totals))
 
 
 def _text(script: Path) -> str:

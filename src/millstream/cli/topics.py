@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Annotated
 
 import typer
@@ -9,9 +10,11 @@ from rich.console import Console
 from rich.table import Table
 
 from millstream.cli.connection import PATIENCE, ClientOptions, Servers, connection, settings
-from millstream.cli.records import consume, produce
+from millstream.cli.records import consume, produce, read
 from millstream.kafka.admin import Admin
 from millstream.kafka.topics import NewTopic
+
+_COUNTED = 10_000  # offsets up to which a topic is read to count its records
 
 topics = typer.Typer(help="Look at topics, make them, and try records.", no_args_is_help=True)
 topics.command()(produce)
@@ -24,19 +27,29 @@ def list_topics(
     client: ClientOptions = None,
     internal: Annotated[bool, typer.Option("--internal", help="Kafka's own topics too.")] = False,
 ) -> None:
-    """List topics with their partitions and how many records they hold."""
-    admin = Admin(connection(servers, client), timeout=PATIENCE)
+    """List topics with their partitions and how many records they hold.
+
+    Small topics are counted. Of large ones the number of offsets is told: there are at most as many records, as
+    transactions and compaction use offsets up, too.
+    """
+    config = connection(servers, client)
+    admin = Admin(config, timeout=PATIENCE)
     found = admin.topics(internal=internal)
     partitions = [(name, number) for name, count in found.items() for number in range(count)]
     begin = admin.begin_offsets(partitions)
-    end = admin.end_offsets(partitions)
+    end = admin.end_offsets(partitions, committed=True)
+    offsets = {name: sum(end[name, number] - begin[name, number] for number in range(found[name])) for name in found}
+    small = {at for at in partitions if offsets[at[0]] <= _COUNTED}
+    counted = Counter(
+        message.topic() for message in read(config, {at: begin[at] for at in small}, {at: end[at] for at in small})
+    )
     table = Table(box=None, pad_edge=False)
     table.add_column("topic")
     table.add_column("partitions", justify="right")
     table.add_column("records", justify="right")
     for name, count in found.items():
-        records = sum(end[name, number] - begin[name, number] for number in range(count))
-        table.add_row(name, str(count), str(records))
+        records = str(counted[name]) if offsets[name] <= _COUNTED else f"<= {offsets[name]}"
+        table.add_row(name, str(count), records)
     Console(soft_wrap=True).print(table)
 
 

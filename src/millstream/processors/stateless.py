@@ -10,10 +10,15 @@ import sys
 from collections.abc import Callable, Iterable
 from typing import Any, TextIO
 
-from millstream.errors import describe_callable
+from millstream.errors import StreamsError, describe_callable
 from millstream.processors.context import TaskContext
 from millstream.processors.operator import Operator
 from millstream.records import Headers
+from millstream.serdes.serde import shorten
+
+
+class WrongResult(StreamsError, TypeError):
+    """A user's function returned something of the wrong kind."""
 
 
 class PassThrough(Operator):
@@ -73,7 +78,7 @@ class Map(Operator):
         pair = self.function(key, value)
         try:
             new_key, new_value = pair
-        except TypeError as error:
+        except (TypeError, ValueError) as error:
             raise not_a_pair(self.function, pair) from error
         self.forward(new_key, new_value, timestamp, headers)
 
@@ -119,7 +124,11 @@ class FlatMap(Operator):
         if pairs is None:
             raise returned_nothing(self.function)
         forward = self.forward
-        for new_key, new_value in pairs:
+        for pair in pairs:
+            try:
+                new_key, new_value = pair
+            except (TypeError, ValueError) as error:
+                raise not_pairs(self.function, pair) from error
             forward(new_key, new_value, timestamp, headers)
 
 
@@ -215,11 +224,26 @@ class Branch(Operator):
             self.children[self.default](key, value, timestamp, headers)
 
 
-def not_a_pair(function: Callable[..., Any], result: object) -> TypeError:
+def not_a_pair(function: Callable[..., Any], result: object) -> WrongResult:
     """The error for a mapper whose result cannot be taken apart."""
-    return TypeError(f"{describe_callable(function)} must return a (key, value) tuple, not {result!r}")
+    return _no_pair(function, result, "a (key, value) tuple")
 
 
-def returned_nothing(function: Callable[..., Any]) -> TypeError:
+def not_pairs(function: Callable[..., Any], result: object) -> WrongResult:
+    """The error for a flat mapper one of whose results cannot be taken apart."""
+    return _no_pair(function, result, "an iterable of (key, value) tuples")
+
+
+def _no_pair(function: Callable[..., Any], result: object, wanted: str) -> WrongResult:
+    return WrongResult(
+        f"{describe_callable(function)} must return {wanted}, not {shorten(result)}",
+        hint="end it with `return key, value`; where only the value changes, use map_values or flat_map_values",
+    )
+
+
+def returned_nothing(function: Callable[..., Any]) -> WrongResult:
     """The error for a flat mapper that gave None instead of an iterable."""
-    return TypeError(f"{describe_callable(function)} must return an iterable, not None")
+    return WrongResult(
+        f"{describe_callable(function)} must return an iterable, not None",
+        hint="return a list, empty for no records, or write it with `yield`",
+    )

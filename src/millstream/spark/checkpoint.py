@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ from pyarrow import fs
 
 from millstream.config import StreamsConfig
 from millstream.errors import StreamsError
+from millstream.kafka.places import state_directory
 from millstream.spark.plan import Plan, Slot
 from millstream.spark.statefiles import filesystem
 from millstream.topology.topology import Topology
@@ -188,10 +188,13 @@ def marker_name(slot: Slot, wave: int) -> str:
 
 
 def checkpoint_location(config: StreamsConfig) -> str:
-    """Where an application keeps what a restart needs: as configured, else below the state directory."""
+    """Where an application keeps what a restart needs: as configured, else below `state_dir` or the user's directory.
+
+    Never in a temporary directory: what is lost with the next boot is no checkpoint.
+    """
     if config.checkpoint_location is not None:
         return str(config.checkpoint_location)
-    base = Path(config.state_dir) if config.state_dir is not None else Path(tempfile.gettempdir()) / "millstream"
+    base = Path(config.state_dir) if config.state_dir is not None else state_directory() / "applications"
     return str(base / config.application_id / "checkpoint")
 
 

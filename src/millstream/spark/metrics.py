@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import socket
 import threading
 from collections.abc import Iterable
 from wsgiref.simple_server import WSGIServer
@@ -10,6 +12,8 @@ from prometheus_client import CollectorRegistry, start_http_server
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
+from millstream.config import StreamsConfig
+from millstream.errors import StreamsError
 from millstream.spark.statistics import Statistics
 
 _COUNTERS = {
@@ -53,14 +57,19 @@ class _Numbers(Collector):
 
 
 class MetricsServer:
-    """Serves the numbers on loopback: http://127.0.0.1:<port>/metrics."""
+    """Serves the numbers: http://<host>:<port>/metrics."""
 
-    def __init__(self, application_id: str, statistics: Statistics, port: int) -> None:
+    def __init__(
+        self, application_id: str, statistics: Statistics, port: int, host: str = StreamsConfig.metrics_host
+    ) -> None:
         registry = CollectorRegistry()
         registry.register(_Numbers(application_id, statistics))
         self._server: WSGIServer
         self._thread: threading.Thread
-        self._server, self._thread = start_http_server(port, addr="127.0.0.1", registry=registry)
+        try:
+            self._server, self._thread = start_http_server(port, addr=host, registry=registry)
+        except OSError as error:
+            raise _cannot_listen(host, port, error) from error
 
     @property
     def port(self) -> int:
@@ -72,6 +81,37 @@ class MetricsServer:
         self._server.shutdown()
         self._server.server_close()
         self._thread.join()
+
+
+def check_port(config: StreamsConfig) -> None:
+    """Refuse a port for metrics that cannot be used.
+
+    Raises:
+        StreamsError: another process listens on it, or the host is not this machine's.
+    """
+    if config.metrics_port is None:
+        return
+    try:
+        family, _, _, _, address = socket.getaddrinfo(config.metrics_host, config.metrics_port)[0]
+        with socket.socket(family, socket.SOCK_STREAM) as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # as the server does
+            probe.bind(address)
+    except OSError as error:
+        raise _cannot_listen(config.metrics_host, config.metrics_port, error) from error
+
+
+def _cannot_listen(host: str, port: int, error: OSError) -> StreamsError:
+    if error.errno == errno.EADDRINUSE:
+        return StreamsError(
+            f"metrics_port {port} is in use",
+            detail=f"another process listens on {host}:{port}",
+            hint="choose another metrics_port; 0 takes a free one",
+        )
+    return StreamsError(
+        f"metrics cannot be served on {host}:{port}",
+        detail=error.strerror or str(error),
+        hint="set metrics_host to an address of this machine; '0.0.0.0' is all of them",
+    )
 
 
 def _metric(name: str) -> str:

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import gc
 import pickle
 
 import cloudpickle  # not PySpark's copy: a lane would have to import PySpark to read it
 
 from millstream.spark.label import labelled, new_label, without_label
 from millstream.spark.program import Program
+from millstream.spark.unshippable import explain, forget_msgspec_caches
 
 #: The name of the file in which the driver keeps the program as long as it runs.
 PROGRAM = "program"
-_MSGSPEC_CACHE = "__msgspec_cache__"
 
 
 def shipped(program: Program) -> bytes:
@@ -20,11 +19,12 @@ def shipped(program: Program) -> bytes:
 
     Its label holds a new secret: whoever has these bytes, by Spark's own ways, may talk to the run's lanes.
     """
-    for kind in gc.get_objects():
-        # msgspec notes on a dataclass what it found out about it, and cannot be sent; it finds it out again.
-        if isinstance(kind, type) and _MSGSPEC_CACHE in vars(kind):
-            delattr(kind, _MSGSPEC_CACHE)
-    return labelled(new_label(program.config.max_poll_interval.total_seconds()), cloudpickle.dumps(program))
+    forget_msgspec_caches()
+    try:
+        data: bytes = cloudpickle.dumps(program)
+    except Exception as error:
+        raise explain(program.topology, error, program.config) from error
+    return labelled(new_label(program.config.max_poll_interval.total_seconds()), data)
 
 
 def unpacked(data: bytes) -> Program:

@@ -192,10 +192,7 @@ def _map(lines: _Lines, name: str, operator: Any, key: str, value: str, depth: i
     function, error = lines.bind("f", operator.function), lines.bind("e", stateless.not_a_pair)
     pair, new_key, new_value = lines.new("pair"), lines.new("key"), lines.new("value")
     lines.add(depth, f"{pair} = {function}({key}, {value})", name)
-    lines.add(depth, "try:", name)
-    lines.add(depth + 1, f"{new_key}, {new_value} = {pair}", name)
-    lines.add(depth, "except TypeError as error:", name)
-    lines.add(depth + 1, f"raise {error}({function}, {pair}) from error", name)
+    _take_apart(lines, name, pair, (new_key, new_value), f"{error}({function}, {pair})", depth)
     lines.children(name, new_key, new_value, depth)
 
 
@@ -220,8 +217,18 @@ def _map_values_in_context(lines: _Lines, name: str, operator: Any, key: str, va
 
 def _flat_map(lines: _Lines, name: str, operator: Any, key: str, value: str, depth: int) -> None:
     pairs = _results(lines, name, operator, f"{key}, {value}", depth)
-    new_key, new_value = lines.new("key"), lines.new("value")
-    lines.block(f"for {new_key}, {new_value} in {pairs}:", name, new_key, new_value, depth)
+    function, error = lines.bind("f", operator.function), lines.bind("e", stateless.not_pairs)
+    pair, new_key, new_value = lines.new("pair"), lines.new("key"), lines.new("value")
+    lines.add(depth, f"for {pair} in {pairs}:", name)
+    _take_apart(lines, name, pair, (new_key, new_value), f"{error}({function}, {pair})", depth + 1)
+    lines.children(name, new_key, new_value, depth + 1)
+
+
+def _take_apart(lines: _Lines, name: str, pair: str, parts: tuple[str, str], error: str, depth: int) -> None:
+    lines.add(depth, "try:", name)  # costs nothing unless it fails
+    lines.add(depth + 1, f"{', '.join(parts)} = {pair}", name)
+    lines.add(depth, "except (TypeError, ValueError) as error:", name)
+    lines.add(depth + 1, f"raise {error} from error", name)
 
 
 def _flat_map_values(lines: _Lines, name: str, operator: Any, key: str, value: str, depth: int) -> None:

@@ -41,7 +41,7 @@ class TableGroupBy(Operator):
         pair = self._mapper(key, value)
         try:
             group, mapped = pair
-        except TypeError as error:
+        except (TypeError, ValueError) as error:
             raise not_a_pair(self._mapper, pair) from error
         return None if group is None or mapped is None else (group, mapped)
 

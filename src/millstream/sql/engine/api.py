@@ -219,6 +219,10 @@ class Ksql:
         """
         return True if self._spark is None else self._spark.wait(timeout)
 
+    def metrics(self) -> dict[str, dict[str, float]]:
+        """The numbers of each persistent query by its id; see `KafkaStreams.metrics`."""
+        return {} if self._spark is None else {name: streams.metrics() for name, streams in self._spark.applications()}
+
     @property
     def failure(self) -> MillstreamError | None:
         """Why a query failed, if one did."""

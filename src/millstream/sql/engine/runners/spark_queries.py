@@ -18,6 +18,7 @@ from millstream.errors import MillstreamError
 from millstream.kafka.admin import Admin
 from millstream.spark.checkpoint import checkpoint_location
 from millstream.spark.client import KafkaStreams, State
+from millstream.spark.preflight import check_java
 from millstream.spark.session import spark_session
 from millstream.sql.engine.queries import PersistentQuery, QueryState
 from millstream.sql.engine.runners.applications import application_config
@@ -79,6 +80,7 @@ class SparkQueries:
 
     def _launch(self, query: PersistentQuery) -> None:
         if self._session is None:
+            check_java()
             self._session = spark_session(self._config)
         streams = KafkaStreams(query.topology, application_config(self._config, query, self._log), self._session)
         streams.start()
