@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING
 
 sys.path.insert(0, str(Path(__file__).parent))
 
+from mkdocs.structure.files import File
+
 import folder_listing
 import function_pages
 import import_graph
 import reference_pages
-from mkdocs.structure.files import File
 
 if TYPE_CHECKING:
     from mkdocs.config.defaults import MkDocsConfig
@@ -24,18 +25,31 @@ REPOSITORY = Path(__file__).parents[1]
 
 #: Pages at the top of the repository, and what they are called on the site.
 BESIDE = {
-    "ARCHITECTURE.md": "architecture.md",
-    "CHANGELOG.md": "changelog.md",
-    "CONTRIBUTING.md": "contributing.md",
     "README.md": "about.md",
+    "ARCHITECTURE.md": "architecture.md",
+    "CONTRIBUTING.md": "contributing.md",
     "SECURITY.md": "security.md",
+    "CHANGELOG.md": "changelog.md",
 }
 
 _LINK = re.compile(r"\[(?P<label>[^\]]*)\]\((?!\w+:)(?P<target>[^)#\s]+)(?P<anchor>#[^)\s]*)?\)")
 
 
+def on_config(config: MkDocsConfig) -> MkDocsConfig:
+    """Says which pages there are: the guides in the order of docs/index.md, then those that are made."""
+    index = (REPOSITORY / "docs" / "index.md").read_text(encoding="utf-8")
+    guides = [link["target"] for link in _LINK.finditer(index) if "/" not in link["target"]]
+    config.nav = [
+        {"Guides": ["index.md", *dict.fromkeys(guides)]},
+        {"Functions of SQL": [f"functions/{name}" for name in function_pages.pages()]},
+        {"API reference": [f"reference/{name}" for name in reference_pages.pages()]},
+        {"How it is built": [*BESIDE.values(), "internals/folders.md", "internals/imports.md"]},
+    ]
+    return config
+
+
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Adds the pages."""
+    """Adds the pages that are not in docs/."""
     made = {
         "internals/folders.md": folder_listing.page(),
         "internals/imports.md": import_graph.page(import_graph.read()),

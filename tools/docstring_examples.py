@@ -11,9 +11,9 @@ _EXAMPLE = re.compile(r"^>>> .*(?:\n.+)*(?:\n\n>>> .*(?:\n.+)*)*", re.MULTILINE)
 
 
 def fenced(docstring: str) -> str:
-    """The docstring with its examples, those that follow each other together, in blocks of code.
+    r"""The docstring with its examples, those that follow each other together, in blocks of code.
 
-    >>> print(fenced("Adds.\\n\\n>>> 1 + 1\\n2"))
+    >>> print(fenced("Adds.\n\n>>> 1 + 1\n2"))
     Adds.
     <BLANKLINE>
     ```pycon

@@ -1,7 +1,4 @@
-"""The packages as a tree, with what each says of itself in the first line of its docstring.
-
-python tools/folder_listing.py    prints it
-"""
+"""The packages as a tree, with what each says of itself in its docstring; as a script, prints that."""
 
 from __future__ import annotations
 
@@ -37,8 +34,8 @@ def page() -> str:
     lines = [
         "# Folders",
         "",
-        "Made from the code by `make graph`: every package, and what its docstring says it is. How they work together is told",
-        "in [the architecture](../ARCHITECTURE.md).",
+        "Made from the code by `make graph`: every package, and what its docstring says it is. How they work together",
+        "is told in [the architecture](../ARCHITECTURE.md).",
         "",
         "```text",
         *listing(),

@@ -52,7 +52,7 @@ def run(function: FunctionDescription, example: Example) -> str:
         call = f"CAST({call} AS STRING)"
     kind = "TABLE" if function.kind == "AGGREGATE" else "STREAM"
     group = "GROUP BY id" if function.kind == "AGGREGATE" else ""
-    inserts = "".join(f"INSERT INTO source VALUES (1, {value});" for value in example.values or ["NULL"])
+    inserts = "".join(f"INSERT INTO source VALUES (1, {value});" for value in example.values or ["NULL"])  # noqa: S608
     with Ksql.in_memory() as ksql:
         ksql.execute(f"""
             CREATE STREAM source (id INT KEY, v {example.type or "INT"})

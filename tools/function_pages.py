@@ -5,7 +5,6 @@ from __future__ import annotations
 from itertools import groupby
 
 from function_examples import Example, examples
-
 from millstream.sql.functions.model import FunctionDescription, VariantDescription
 from millstream.sql.functions.registry import default_registry
 
@@ -18,7 +17,7 @@ def pages() -> dict[str, str]:
     index = [
         "# Functions of SQL",
         "",
-        f"All {len(described)} functions, as `SHOW FUNCTIONS` lists them. Every example on these pages is run by the tests.",
+        f"All {len(described)} functions that `SHOW FUNCTIONS` lists. Every example here is run by the tests.",
         "Functions of your own are written in Python: [functions in Python](../sql.md#functions-in-python).",
     ]
     for category, group in groupby(described, key=lambda function: function.category):

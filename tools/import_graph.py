@@ -1,6 +1,6 @@
 """Which part imports which, from the code: a picture and a table per package that has parts.
 
-python tools/import_graph.py FOLDER    writes imports.md and the pictures there
+`python tools/import_graph.py FOLDER` writes the page and the pictures there.
 """
 
 from __future__ import annotations
@@ -100,8 +100,8 @@ def picture(parts: Parts) -> str:
     for part, (centre, top) in layout.places.items():
         box_width, box_height = sizes[part]
         lines.append(
-            f'<rect x="{centre - box_width / 2:.1f}" y="{top:.1f}" width="{box_width:.1f}" height="{box_height}" rx="5" '
-            'fill="#eceff1" stroke="#455a64"/>'
+            f'<rect x="{centre - box_width / 2:.1f}" y="{top:.1f}" width="{box_width:.1f}" height="{box_height}" '
+            'rx="5" fill="#eceff1" stroke="#455a64"/>'
             f'<text x="{centre:.1f}" y="{top + 19:.1f}" text-anchor="middle" fill="#212121">{escape(part)}</text>'
         )
     return "\n".join([*lines, "</svg>"])
@@ -112,9 +112,9 @@ def page(found: list[Parts]) -> str:
     lines = [
         "# Imports",
         "",
-        "Made from the code by `make graph`. Every arrow points downwards, from a part to one that it imports; arrows that",
-        "follow from others are left out of the drawings, the tables have all. That imports go one way is checked by",
-        "`make lint` (the rules are in `pyproject.toml`) and by `tests/docs`.",
+        "Made from the code by `make graph`. Every arrow points downwards, from a part to one that it imports; arrows",
+        "that follow from others are left out of the drawings, the tables have all. That imports go one way is",
+        "checked by `make lint` (the rules are in `pyproject.toml`) and by `tests/docs`.",
     ]
     for parts in found:
         lines += ["", f"## {parts.package}", "", picture(parts), "", "| part | imports |", "|---|---|"]

@@ -1,8 +1,4 @@
-"""Prints what CHANGELOG.md says of a version.
-
-python tools/release_notes.py 0.1.0
-python tools/release_notes.py Unreleased
-"""
+"""Prints what CHANGELOG.md says of a version: `python tools/release_notes.py 0.1.0`, or `Unreleased`."""
 
 from __future__ import annotations
 
@@ -14,9 +10,9 @@ CHANGELOG = Path(__file__).parents[1] / "CHANGELOG.md"
 
 
 def notes(changelog: str, version: str) -> str:
-    """The section of a version, without its heading.
+    r"""The section of a version, without its heading.
 
-    >>> notes("## [1.1] - 2026-05-01\\n\\n- more\\n\\n## [1.0]\\n\\n- all\\n", "1.1")
+    >>> notes("## [1.1] - 2026-05-01\n\n- more\n\n## [1.0]\n\n- all\n", "1.1")
     '- more'
 
     Raises:
