@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
+
 from function_examples import examples, run
 from function_pages import pages
-
 from millstream.sql.functions.registry import default_registry
 
 FUNCTIONS = {function.name: function for function in default_registry().describe()}

@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
+
 from folder_listing import SOURCE, listing
 from import_graph import Parts, main, page, picture, read
 

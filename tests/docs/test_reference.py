@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from reference_pages import GROUPS, pages
-
 import millstream
 import millstream.testing
+from reference_pages import GROUPS, pages
 
 
 def test_every_public_name_is_on_one_page() -> None:

@@ -7,9 +7,9 @@ import tomllib
 from pathlib import Path
 
 import pytest
-from release_notes import CHANGELOG, notes
 
 import millstream
+from release_notes import CHANGELOG, notes
 
 ROOT = Path(__file__).parents[2]
 
