@@ -11,10 +11,10 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 PROCESSES ?= 2
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test soak lint format demo bench lock clean
+.PHONY: help setup test soak lint format demo bench docs graph wheel wheel-check notes lock clean
 
 help: ## say what there is
-	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 10
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 13
 
 setup: $(STAMP) ## make .venv with everything pinned in requirements.lock
 
@@ -62,9 +62,35 @@ bench: $(PREPARED) ## measure: the engine beside plain loops, the runtime beside
 	$(BIN)/python bench/peers_main.py
 	$(BIN)/python bench/sql.py
 
-lock: ## pin the newest versions in requirements.lock (needs uv)
+# What the site is made with, in .venv beside the rest; `make test` does without.
+DOCS_STAMP := .venv/.docs-installed
+
+$(DOCS_STAMP): requirements-docs.lock $(STAMP)
+	$(PIP) install --require-hashes --requirement requirements-docs.lock
+	@touch $@
+
+docs: $(DOCS_STAMP) ## make the documentation site in build/site
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	@echo "open build/site/index.html"
+
+graph: setup ## draw which package imports which, and list the folders, in build/graph
+	$(BIN)/python tools/import_graph.py build/graph
+	@$(BIN)/python tools/folder_listing.py | tee build/graph/folders.txt
+
+wheel: setup ## build the wheel in dist
+	$(BIN)/python -m hatchling build --target wheel
+
+wheel-check: setup ## install the wheel with all its dependencies into a clean environment, and use it there: minutes
+	$(BIN)/python tools/wheel_check.py
+
+notes: setup ## print the release notes of a version: make notes VERSION=0.1.0
+	@$(BIN)/python tools/release_notes.py $(VERSION)
+
+lock: ## pin the newest versions in requirements.lock and requirements-docs.lock (needs uv)
 	uv pip compile pyproject.toml --group dev --universal --python-version 3.11 --generate-hashes --upgrade \
 		--custom-compile-command "make lock" --quiet --output-file requirements.lock
+	uv pip compile pyproject.toml --group docs --universal --python-version 3.11 --generate-hashes --upgrade \
+		--constraint requirements.lock --custom-compile-command "make lock" --quiet --output-file requirements-docs.lock
 
 clean: ## remove what was made
 	rm -rf .venv .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache bench/out build dist
