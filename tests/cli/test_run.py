@@ -161,13 +161,15 @@ def test_progress_without_a_terminal(
 def test_ctrl_c_is_answered_at_once() -> None:
     """In a process of its own, as the second Ctrl-C ends it."""
     script = (
-        "from millstream.cli.progress import Stop\n"
-        "stop = Stop()\n"
+        "import signal, threading\n"
+        "from millstream.spark.signals import StopSignals\n"
+        "stop, signals = threading.Event(), StopSignals(signal.SIGINT, signal.SIGTERM)\n"
+        "signals.starting()\n"
+        "signals.running(stop.set)\n"
         "print('ready', flush=True)\n"
         "assert stop.wait(30)\n"
         "print('asked', flush=True)\n"
-        "stop._event.clear()\n"
-        "stop.wait(30)\n"
+        "threading.Event().wait(30)\n"
         "print('not reached')\n"
     )
     process = subprocess.Popen(  # noqa: S603 - our own script

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Self
 import pytest
 
 import millstream.sql.engine.api as api
-from millstream.sql.engine.entities import Entity
+from millstream.sql.engine.answers.entities import Entity
 
 Run = Callable[..., tuple[int, str, str]]
 

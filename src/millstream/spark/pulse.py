@@ -17,14 +17,12 @@ from types import FrameType
 
 import msgspec
 
-import millstream
-
 #: What is done by then is not looked at.
 _SOON_SECONDS = 2.0
 #: How much a request weighs in what is usual.
 _WEIGHT = 0.2
 _MOST_FRAMES = 20
-_PACKAGE = str(Path(millstream.__file__).parent) + os.sep
+_PACKAGE = str(Path(__file__).parents[1]) + os.sep
 #: Parts of the package that others call, whose work is theirs.
 _TOOLS = frozenset({"state", "serdes"})
 #: Parts of the package that wait for brokers and files, and never run a user's function for a record.

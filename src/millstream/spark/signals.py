@@ -65,10 +65,13 @@ class StopSignals:
         if self._stop is None:
             say("stopping")
             raise _end(number)
-        say("stopping after this batch ...")
+        say("stopping after this batch ...; Ctrl-C again stops at once, and the next start does the batch anew")
+        self._listen(signal.SIGINT, signal.SIG_DFL)
         threading.Thread(target=self._stop, name="millstream-close").start()
 
-    def _listen(self, number: signal.Signals, handler: Callable[[int, FrameType | None], object]) -> None:
+    def _listen(
+        self, number: signal.Signals, handler: Callable[[int, FrameType | None], object] | signal.Handlers
+    ) -> None:
         if threading.current_thread() is threading.main_thread():
             before = signal.signal(number, handler)
             # None was not set from Python, and cannot be set again from there.
