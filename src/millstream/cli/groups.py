@@ -12,7 +12,9 @@ from millstream.cli.connection import PATIENCE, ClientOptions, Servers, connecti
 from millstream.errors import ArgumentError
 from millstream.kafka.group_admin import GroupAdmin
 
-groups = typer.Typer(help="Look at consumer groups: an application's is called like the application.")
+groups = typer.Typer(
+    help="Look at consumer groups: an application's is called like the application.", no_args_is_help=True
+)
 
 
 @groups.command(name="list")
