@@ -39,12 +39,10 @@ def test_2_a_lane_fails_while_the_worker_that_asked_is_dead(run: CarryOut) -> No
     check(run(schedule(BY_NAME["worker killed while its lane fails"])))
 
 
-@pytest.mark.xfail(strict=False, reason="needs one owner at a time")
 @pytest.mark.parametrize("then", ["killed", "ended"])
 def test_3_a_second_copy_waits_and_takes_over(run: CarryOut, then: str) -> None:
     check(run(schedule(BY_NAME[f"second copy, first {then}"])))
 
 
-@pytest.mark.xfail(strict=False, reason="needs one owner at a time")
 def test_4_a_second_copy_with_another_checkpoint_is_refused(run: CarryOut) -> None:
     check(run(schedule(BY_NAME["second copy, other checkpoint"])))

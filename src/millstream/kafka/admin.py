@@ -7,7 +7,6 @@ import time
 from collections.abc import Callable, Collection, Iterable, Mapping
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeout
-from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, TypeVar
 
@@ -35,14 +34,6 @@ _LATEST: Any = OffsetSpec.latest()  # type: ignore[no-untyped-call]
 _GREATEST_TIME: Any = OffsetSpec.max_timestamp()  # type: ignore[no-untyped-call]
 _SLICE_SECONDS = 0.5  # how long a request waits before it looks whether the credentials were refused meanwhile
 _POLL_SECONDS = 0.1
-
-
-@dataclass(frozen=True)
-class GroupMember:
-    """A member of a consumer group, by what it says of itself and where it comes from."""
-
-    client_id: str
-    host: str
 
 
 class Admin:
@@ -285,17 +276,6 @@ class Admin:
             group: the group; the application's unless given.
         """
         self._group(group).commit(offsets)
-
-    def group_members(self, group: str) -> list[GroupMember]:
-        """The members of a consumer group; none if there is no such group."""
-        futures = self._client.describe_consumer_groups([group], request_timeout=self._seconds)
-        try:
-            found = self._result(futures[group], f"describe group {group}")
-        except KafkaError as error:
-            if _code(error) == ClientError.GROUP_ID_NOT_FOUND:
-                return []
-            raise
-        return [GroupMember(member.client_id, member.host.removeprefix("/")) for member in found.members]
 
     def close(self) -> None:
         """Leave the brokers."""

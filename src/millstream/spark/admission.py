@@ -109,7 +109,8 @@ class Admission:
         noted: Offsets | None = checkpoint.read(_BEGINNING)
         if noted is None:
             topics = self._patiently(lambda: self._starts(self._partitions))
-            noted = {"batch": 0, "now": 0, "topics": topics, "globals": {}}
+            ids = self._patiently(lambda: self._admin.topic_ids(topics))
+            noted = {"batch": 0, "now": 0, "topics": topics, "globals": {}, **({"ids": ids} if ids else {})}
             checkpoint.write(_BEGINNING, noted)
         return noted
 

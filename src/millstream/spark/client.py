@@ -20,6 +20,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from millstream.config import StreamsConfig
 from millstream.errors import FencedError, MillstreamError, StreamsError
 from millstream.kafka.embedded import with_broker
+from millstream.spark import preflight
 from millstream.spark.checkpoint import Checkpoint, checkpoint_location
 from millstream.spark.failures import is_marked, of_spark
 from millstream.spark.launch import Launched, launch
@@ -145,11 +146,14 @@ class KafkaStreams:
             self._move(State.REBALANCING)
         self._once = once
         try:
+            preflight.check(self._topology, self._config)
             self._config = config = with_broker(self._config)
             self._ownership = _ask_for_ownership(config)  # while Spark starts
             self._spark = self._spark or spark_session(config)
             if config.metrics_port is not None:
-                self._metrics = MetricsServer(config.application_id, self.statistics, config.metrics_port)
+                self._metrics = MetricsServer(
+                    config.application_id, self.statistics, config.metrics_port, config.metrics_host
+                )
             if self._ownership.settle():
                 self._launch()
         except BaseException:

@@ -264,7 +264,7 @@ class Lane:
     def prepare(self) -> None:
         """Meet the broker while Spark is still planning."""
         self._outputs = self._new_outputs()
-        self._inputs = Inputs(self._program.config)
+        self._inputs = Inputs(self._program.config, reset=self._program.reset_of)
         topics = {topic for part in self._plan.parts.values() for topic in part.topics}
         self._inputs.meet(topics - set(self._plan.internal))
 
@@ -297,7 +297,7 @@ class Lane:
         if not wanted:
             return
         if self._inputs is None:
-            self._inputs = Inputs(self._program.config)
+            self._inputs = Inputs(self._program.config, reset=self._program.reset_of)
         for partition, records in self._inputs.read(wanted):
             self._record_bytes = _usual_size(records)
             self._key_places.look(partition, records)

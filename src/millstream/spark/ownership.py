@@ -23,9 +23,9 @@ from confluent_kafka import Consumer, KafkaException, Message, TopicPartition
 
 from millstream.config import StreamsConfig, client_properties
 from millstream.errors import FencedError, MillstreamError, StreamsError
-from millstream.kafka.admin import Admin, GroupMember
 from millstream.kafka.clients import ErrorWatch, make_consumer
 from millstream.kafka.errors import BrokerUnavailable, translate
+from millstream.kafka.group_admin import GroupAdmin, Member
 from millstream.kafka.topics import NewTopic
 
 log = logging.getLogger("millstream.client")
@@ -198,11 +198,11 @@ class Ownership:
             self._set(failure=failure)
 
     def _compete(self) -> None:
-        admin = Admin(self._config)
+        admin = GroupAdmin(self._config)
         try:
             self._patiently(lambda: admin.ensure_topic(NewTopic(self._topic, 1)))
             while not self._closed:
-                others = self._patiently(lambda: admin.group_members(self._config.application_id))
+                others = self._patiently(lambda: admin.describe(self._config.application_id).members)
                 if others:
                     self._stand_by(others)
                 elif not self._closed:
@@ -223,14 +223,14 @@ class Ownership:
                 self._pause(_AWAY_SECONDS)
         return None
 
-    def _stand_by(self, others: list[GroupMember]) -> None:
+    def _stand_by(self, others: tuple[Member, ...]) -> None:
         """Another copy is the owner: wait a little, if it is one that this copy can follow."""
-        found = [Instance.of(member.client_id) for member in others]
+        found = [Instance.of(member.client) for member in others]
         foreign = next((member for member, instance in zip(others, found, strict=True) if instance is None), None)
         if foreign is not None:
             raise StreamsError(
                 f"the group '{self._config.application_id}' has members that are not Millstream's",
-                detail=f"client '{foreign.client_id}' on {foreign.host}",
+                detail=f"client '{foreign.client}' on {foreign.host}",
                 hint="the application_id is the consumer group: give each application its own, or stop the other",
             )
         holder = next((instance for instance in found if instance not in (None, self._self)), None)

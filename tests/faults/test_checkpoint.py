@@ -1,0 +1,104 @@
+"""Checkpoints that are lost or go back while Kafka does not: rows 5 and 6 of issue 10's table."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from confluent_kafka import Message
+from tests.spark.conftest import Apps, apps, counting, counts
+
+from millstream import StreamsConfig, StreamsError, Topology
+
+__all__ = ["apps", "counting", "counts"]  # fixtures
+
+Produce = Callable[..., None]
+Counts = Callable[..., dict[str, list[int]]]
+
+
+@pytest.fixture
+def topics(make_topic: Callable[..., str]) -> tuple[str, str]:
+    return make_topic(2, name="in"), make_topic(2, name="out")
+
+
+def some(count: int) -> list[tuple[str, str]]:
+    return [(f"k{number % 5}", "v") for number in range(count)]
+
+
+def checkpoint_of(config: StreamsConfig) -> Path:
+    assert config.checkpoint_location is not None
+    return Path(config.checkpoint_location)
+
+
+def test_an_older_copy_of_the_checkpoint_is_refused(
+    apps: Apps,
+    counting: Callable[..., Topology],
+    topics: tuple[str, str],
+    produce: Produce,
+    counts: Counts,
+    tmp_path: Path,
+) -> None:
+    config = apps.config()
+    checkpoint, backup = checkpoint_of(config), tmp_path / "backup"
+    produce(topics[0], some(50))
+    apps.run_once(counting(*topics), config)
+    shutil.copytree(checkpoint, backup)
+    produce(topics[0], some(50))
+    apps.run_once(counting(*topics), config)
+    newest = tmp_path / "newest"
+    shutil.move(checkpoint, newest)
+    shutil.copytree(backup, checkpoint)
+    produce(topics[0], some(50))
+    with pytest.raises(StreamsError, match="gone back") as raised:
+        apps.run_once(counting(*topics), config)
+    assert "millstream reset" in str(raised.value)
+    shutil.rmtree(checkpoint)
+    shutil.move(newest, checkpoint)
+    apps.run_once(counting(*topics), config)
+    assert counts(topics[1]) == {f"k{key}": list(range(1, 31)) for key in range(5)}
+
+
+@pytest.mark.parametrize("guarantee", ["exactly_once_v2", "at_least_once"])
+def test_a_lost_checkpoint_is_refused(
+    apps: Apps,
+    counting: Callable[..., Topology],
+    topics: tuple[str, str],
+    produce: Produce,
+    counts: Counts,
+    guarantee: str,
+) -> None:
+    config = apps.config(processing_guarantee=guarantee)
+    produce(topics[0], some(50))
+    apps.run_once(counting(*topics), config)
+    shutil.rmtree(checkpoint_of(config))
+    with pytest.raises(StreamsError, match="its checkpoint is not here") as raised:
+        apps.run_once(counting(*topics), config)
+    assert str(checkpoint_of(config)) in str(raised.value)
+    with pytest.raises(StreamsError, match="its checkpoint is not here"):
+        apps.run_once(counting(*topics), replace(config, checkpoint_location=checkpoint_of(config).with_name("other")))
+    assert counts(topics[1]) == {f"k{key}": list(range(1, 11)) for key in range(5)}
+
+
+def test_the_newest_state_file_of_a_task_is_missed(
+    apps: Apps,
+    counting: Callable[..., Topology],
+    topics: tuple[str, str],
+    produce: Produce,
+    consume: Callable[..., list[Message]],
+) -> None:
+    config = apps.config()
+    for _ in range(3):
+        produce(topics[0], some(50))
+        apps.run_once(counting(*topics), config)
+    newest = sorted((checkpoint_of(config) / "millstream" / "state").glob("*/*.changes"), key=lambda path: path.name)[
+        -1
+    ]
+    newest.unlink()
+    produce(topics[0], some(50))
+    with pytest.raises(StreamsError, match="missing") as raised:
+        apps.run_once(counting(*topics), config)
+    assert newest.name in str(raised.value)
+    assert len(consume(topics[1])) == 150
