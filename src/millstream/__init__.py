@@ -114,12 +114,14 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> _typing.Any:
-    # Nothing is imported before it is asked for: the test of a topology needs neither Java nor a broker, and Spark
-    # starts several processes, one after the other, that only pass bytes on.
-    if name not in __all__:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from importlib import import_module
+if not _typing.TYPE_CHECKING:  # which would take every name for one that is there
 
-    value = globals()[name] = getattr(import_module(_HEAVY.get(name, "millstream._public")), name)
-    return value
+    def __getattr__(name: str) -> _typing.Any:
+        # Nothing is imported before it is asked for: the test of a topology needs neither Java nor a broker, and Spark
+        # starts several processes, one after the other, that only pass bytes on.
+        if name not in __all__:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        from importlib import import_module
+
+        value = globals()[name] = getattr(import_module(_HEAVY.get(name, "millstream._public")), name)
+        return value

@@ -1,167 +1,82 @@
-"""The public names that need neither Spark nor a Kafka client. `millstream` has them, and the others."""
+"""The public names that need neither Spark nor a Kafka client, and where they are.
 
-from __future__ import annotations
+`millstream` hands them out, and the others. `A as A` tells type checkers that a name is handed on.
+"""
 
-from millstream.config import StreamsConfig
-from millstream.dsl.branched import Branched, BranchedKStream
-from millstream.dsl.builder import StreamsBuilder
-from millstream.dsl.cogrouped import (
-    CogroupedKStream,
-    SessionWindowedCogroupedKStream,
-    TimeWindowedCogroupedKStream,
-)
-from millstream.dsl.grouped import KGroupedStream
-from millstream.dsl.grouped_table import KGroupedTable
-from millstream.dsl.kstream import KStream
-from millstream.dsl.ktable import GlobalKTable, KTable
-from millstream.dsl.options import (
-    Consumed,
-    Grouped,
-    Joined,
-    Materialized,
-    Produced,
-    Repartitioned,
-    StreamJoined,
-    TableJoined,
-)
-from millstream.dsl.windowed import SessionWindowedKStream, TimeWindowedKStream
-from millstream.errors import (
-    ArgumentError,
-    DeserializationError,
-    MillstreamError,
-    ProcessingError,
-    ProductionError,
-    SerdeError,
-    StateStoreError,
-    StreamsError,
-    TopologyError,
-)
-from millstream.extractors import (
-    ConsumedRecord,
-    FailOnInvalidTimestamp,
-    LogAndSkipOnInvalidTimestamp,
-    UsePartitionTimeOnInvalidTimestamp,
-    WallclockTimestampExtractor,
-)
-from millstream.handlers import (
-    DefaultProductionExceptionHandler,
-    ErrorHandlerContext,
-    LogAndContinueExceptionHandler,
-    LogAndContinueProcessingExceptionHandler,
-    LogAndFailExceptionHandler,
-    LogAndFailProcessingExceptionHandler,
-    ProducedRecord,
-    Response,
-)
-from millstream.processors.api import (
-    Cancellable,
-    FixedKeyProcessor,
-    FixedKeyProcessorContext,
-    Processor,
-    ProcessorContext,
-    PunctuationType,
-    TransformerContext,
-    ValueTransformer,
-)
-from millstream.records import (
-    FixedKeyRecord,
-    Headers,
-    Record,
-    RecordContext,
-    RecordMetadata,
-    ValueAndTimestamp,
-    Window,
-    Windowed,
-)
-from millstream.serdes import Serde, Serdes
-from millstream.state import StateStore, StoreBuilder, Stores, StoreSupplier, VersionedRecord
-from millstream.suppressed import BufferConfig, Suppressed
-from millstream.topology import Topology, TopologyDescription
-from millstream.windows import (
-    EmitStrategy,
-    JoinWindows,
-    SessionWindows,
-    SlidingWindows,
-    TimeWindows,
-    UnlimitedWindows,
-)
-
-__all__ = [
-    "ArgumentError",
-    "Branched",
-    "BranchedKStream",
-    "BufferConfig",
-    "Cancellable",
-    "CogroupedKStream",
-    "Consumed",
-    "ConsumedRecord",
-    "DefaultProductionExceptionHandler",
-    "DeserializationError",
-    "EmitStrategy",
-    "ErrorHandlerContext",
-    "FailOnInvalidTimestamp",
-    "FixedKeyProcessor",
-    "FixedKeyProcessorContext",
-    "FixedKeyRecord",
-    "GlobalKTable",
-    "Grouped",
-    "Headers",
-    "JoinWindows",
-    "Joined",
-    "KGroupedStream",
-    "KGroupedTable",
-    "KStream",
-    "KTable",
-    "LogAndContinueExceptionHandler",
-    "LogAndContinueProcessingExceptionHandler",
-    "LogAndFailExceptionHandler",
-    "LogAndFailProcessingExceptionHandler",
-    "LogAndSkipOnInvalidTimestamp",
-    "Materialized",
-    "MillstreamError",
-    "ProcessingError",
-    "Processor",
-    "ProcessorContext",
-    "Produced",
-    "ProducedRecord",
-    "ProductionError",
-    "PunctuationType",
-    "Record",
-    "RecordContext",
-    "RecordMetadata",
-    "Repartitioned",
-    "Response",
-    "Serde",
-    "SerdeError",
-    "Serdes",
-    "SessionWindowedCogroupedKStream",
-    "SessionWindowedKStream",
-    "SessionWindows",
-    "SlidingWindows",
-    "StateStore",
-    "StateStoreError",
-    "StoreBuilder",
-    "StoreSupplier",
-    "Stores",
-    "StreamJoined",
-    "StreamsBuilder",
-    "StreamsConfig",
-    "StreamsError",
-    "Suppressed",
-    "TableJoined",
-    "TimeWindowedCogroupedKStream",
-    "TimeWindowedKStream",
-    "TimeWindows",
-    "Topology",
-    "TopologyDescription",
-    "TopologyError",
-    "TransformerContext",
-    "UnlimitedWindows",
-    "UsePartitionTimeOnInvalidTimestamp",
-    "ValueAndTimestamp",
-    "ValueTransformer",
-    "VersionedRecord",
-    "WallclockTimestampExtractor",
-    "Window",
-    "Windowed",
-]
+from millstream.config import StreamsConfig as StreamsConfig
+from millstream.dsl.branched import Branched as Branched
+from millstream.dsl.branched import BranchedKStream as BranchedKStream
+from millstream.dsl.builder import StreamsBuilder as StreamsBuilder
+from millstream.dsl.cogrouped import CogroupedKStream as CogroupedKStream
+from millstream.dsl.cogrouped import SessionWindowedCogroupedKStream as SessionWindowedCogroupedKStream
+from millstream.dsl.cogrouped import TimeWindowedCogroupedKStream as TimeWindowedCogroupedKStream
+from millstream.dsl.grouped import KGroupedStream as KGroupedStream
+from millstream.dsl.grouped_table import KGroupedTable as KGroupedTable
+from millstream.dsl.kstream import KStream as KStream
+from millstream.dsl.ktable import GlobalKTable as GlobalKTable
+from millstream.dsl.ktable import KTable as KTable
+from millstream.dsl.options import Consumed as Consumed
+from millstream.dsl.options import Grouped as Grouped
+from millstream.dsl.options import Joined as Joined
+from millstream.dsl.options import Materialized as Materialized
+from millstream.dsl.options import Produced as Produced
+from millstream.dsl.options import Repartitioned as Repartitioned
+from millstream.dsl.options import StreamJoined as StreamJoined
+from millstream.dsl.options import TableJoined as TableJoined
+from millstream.dsl.windowed import SessionWindowedKStream as SessionWindowedKStream
+from millstream.dsl.windowed import TimeWindowedKStream as TimeWindowedKStream
+from millstream.errors import ArgumentError as ArgumentError
+from millstream.errors import DeserializationError as DeserializationError
+from millstream.errors import MillstreamError as MillstreamError
+from millstream.errors import ProcessingError as ProcessingError
+from millstream.errors import ProductionError as ProductionError
+from millstream.errors import SerdeError as SerdeError
+from millstream.errors import StateStoreError as StateStoreError
+from millstream.errors import StreamsError as StreamsError
+from millstream.errors import TopologyError as TopologyError
+from millstream.extractors import ConsumedRecord as ConsumedRecord
+from millstream.extractors import FailOnInvalidTimestamp as FailOnInvalidTimestamp
+from millstream.extractors import LogAndSkipOnInvalidTimestamp as LogAndSkipOnInvalidTimestamp
+from millstream.extractors import UsePartitionTimeOnInvalidTimestamp as UsePartitionTimeOnInvalidTimestamp
+from millstream.extractors import WallclockTimestampExtractor as WallclockTimestampExtractor
+from millstream.handlers import DefaultProductionExceptionHandler as DefaultProductionExceptionHandler
+from millstream.handlers import ErrorHandlerContext as ErrorHandlerContext
+from millstream.handlers import LogAndContinueExceptionHandler as LogAndContinueExceptionHandler
+from millstream.handlers import LogAndContinueProcessingExceptionHandler as LogAndContinueProcessingExceptionHandler
+from millstream.handlers import LogAndFailExceptionHandler as LogAndFailExceptionHandler
+from millstream.handlers import LogAndFailProcessingExceptionHandler as LogAndFailProcessingExceptionHandler
+from millstream.handlers import ProducedRecord as ProducedRecord
+from millstream.handlers import Response as Response
+from millstream.processors.api import Cancellable as Cancellable
+from millstream.processors.api import FixedKeyProcessor as FixedKeyProcessor
+from millstream.processors.api import FixedKeyProcessorContext as FixedKeyProcessorContext
+from millstream.processors.api import Processor as Processor
+from millstream.processors.api import ProcessorContext as ProcessorContext
+from millstream.processors.api import PunctuationType as PunctuationType
+from millstream.processors.api import TransformerContext as TransformerContext
+from millstream.processors.api import ValueTransformer as ValueTransformer
+from millstream.records import FixedKeyRecord as FixedKeyRecord
+from millstream.records import Headers as Headers
+from millstream.records import Record as Record
+from millstream.records import RecordContext as RecordContext
+from millstream.records import RecordMetadata as RecordMetadata
+from millstream.records import ValueAndTimestamp as ValueAndTimestamp
+from millstream.records import Window as Window
+from millstream.records import Windowed as Windowed
+from millstream.serdes import Serde as Serde
+from millstream.serdes import Serdes as Serdes
+from millstream.state import StateStore as StateStore
+from millstream.state import StoreBuilder as StoreBuilder
+from millstream.state import Stores as Stores
+from millstream.state import StoreSupplier as StoreSupplier
+from millstream.state import VersionedRecord as VersionedRecord
+from millstream.suppressed import BufferConfig as BufferConfig
+from millstream.suppressed import Suppressed as Suppressed
+from millstream.topology import Topology as Topology
+from millstream.topology import TopologyDescription as TopologyDescription
+from millstream.windows import EmitStrategy as EmitStrategy
+from millstream.windows import JoinWindows as JoinWindows
+from millstream.windows import SessionWindows as SessionWindows
+from millstream.windows import SlidingWindows as SlidingWindows
+from millstream.windows import TimeWindows as TimeWindows
+from millstream.windows import UnlimitedWindows as UnlimitedWindows

@@ -22,7 +22,7 @@ def map_records(
 ) -> KStream[Any, Any]:
     """New values, computed from `(key, value, timestamp, headers, task context)`.
 
-    What `process_values` does, without an object a record.
+    What `process_values` does, without one object per record.
     """
     return stream._then(
         prefixes.PROCESS_VALUES,

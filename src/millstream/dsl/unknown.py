@@ -29,20 +29,12 @@ class UnknownSerde(DeferredSerde):
         self._origin = origin
         self._option = option
 
-    def resolve(self, default_key: AnySerde | None, default_value: AnySerde | None, who: str) -> AnySerde:
-        """The serde itself.
-
-        Raises:
-            SerdeError: the configuration has no default; `who` is the node or store that needs it.
-        """
-        serde = self._make(default_key, default_value)
-        if serde is None:
-            raise SerdeError(
-                f"{who} has no {self._part} serde",
-                detail=f"its input comes from {self._origin}, whose {self._part}s have no known type",
-                hint=f"give one with {self._option} or set default_{self._part}_serde",
-            )
-        return serde
+    def _missing(self, who: str) -> SerdeError:
+        return SerdeError(
+            f"{who} has no {self.what} serde",
+            detail=f"its input comes from {self._origin}, whose {self.what}s have no known type",
+            hint=f"give one with {self._option} or set default_{self.what}_serde",
+        )
 
     def needed_for(self, option: str) -> UnknownSerde:
         """The same, with what to do about it where it is needed."""

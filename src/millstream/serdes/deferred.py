@@ -25,13 +25,16 @@ class DeferredSerde(Serde[Any]):
         """
         serde = self._make(default_key, default_value)
         if serde is None:
-            raise SerdeError(
-                f"{who} has no {self.what} serde",
-                detail=f"none was given, and the configuration has no default_{self.what}_serde",
-                hint=f"give one where the data is read, grouped, joined or kept ({self.what}=Serdes...), "
-                f"or set default_{self.what}_serde",
-            )
+            raise self._missing(who)
         return serde
+
+    def _missing(self, who: str) -> SerdeError:
+        return SerdeError(
+            f"{who} has no {self.what} serde",
+            detail=f"none was given, and the configuration has no default_{self.what}_serde",
+            hint=f"give one where the data is read, grouped, joined or kept ({self.what}=Serdes...), "
+            f"or set default_{self.what}_serde",
+        )
 
 
 def _unresolved(data: Any) -> Any:

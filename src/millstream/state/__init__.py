@@ -1,7 +1,6 @@
 """State stores: what tasks remember."""
 
 from millstream.state.builders import StoreBuilder
-from millstream.state.directory import TaskDirectory
 from millstream.state.keyvalue import KeyValueStore, TimestampedKeyValueStore
 from millstream.state.session import SessionStore
 from millstream.state.store import (
@@ -33,7 +32,6 @@ __all__ = [
     "StoreKind",
     "StoreSupplier",
     "Stores",
-    "TaskDirectory",
     "TimestampedKeyValueStore",
     "TimestampedWindowStore",
     "VersionedKeyValueStore",

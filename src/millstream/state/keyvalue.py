@@ -6,14 +6,14 @@ import logging
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Generic, TypeVar
 
-from millstream.errors import ArgumentError
 from millstream.records import Headers, ValueAndTimestamp
 from millstream.serdes import Serde
 from millstream.state import codec
 from millstream.state.caches.keyvalue import KeyValueCache
 from millstream.state.keyvalue_rows import KeyValueRows
 from millstream.state.layout import after, after_prefix
-from millstream.state.store import LATEST, Fold, KeyValueListener, LogEntry, StateStore, StoreContext
+from millstream.state.row_store import RowStore
+from millstream.state.store import LATEST, Fold, KeyValueListener, StoreContext
 from millstream.state.suppliers import StoreSupplier
 
 log = logging.getLogger("millstream.state")
@@ -24,7 +24,7 @@ T = TypeVar("T")
 P = TypeVar("P")
 
 
-class _KeyValueBase(StateStore, Generic[K, V, T]):
+class _KeyValueBase(RowStore, Generic[K, V, T]):
     """What both kinds share. `V` is what users see, `T` what is kept.
 
     Args:
@@ -50,7 +50,6 @@ class _KeyValueBase(StateStore, Generic[K, V, T]):
         self._caching = caching
         self._cache: KeyValueCache[K, T] | None = None
         self._rows: KeyValueRows[K, T]
-        self._context: StoreContext
         self._get: Callable[[K], T | None]
         self._put: Callable[[K, T | None, int, Headers | None], None]
 
@@ -156,32 +155,6 @@ class _KeyValueBase(StateStore, Generic[K, V, T]):
             return ((key, shown(item)) for key, item in self._cache.scan(low, high, reverse))
         deserialize, decode = self._key.deserialize, self._codec.decode
         return ((deserialize(key), shown(decode(data))) for key, data in self._rows.scan(low, high, reverse))
-
-    def _check(self, key: object) -> None:
-        if key is None:
-            raise ArgumentError(f"store '{self.name}' takes no None as a key")
-
-    def flush(self) -> None:
-        if self._cache is not None:
-            self._cache.flush()
-        self._rows.map.sync()
-
-    def is_flushed(self) -> bool:
-        return self._cache is None or self._cache.is_flushed()
-
-    def close(self) -> None:
-        self._rows.map.close()
-
-    def take_changes(self) -> dict[bytes, bytes | None]:
-        return self._rows.take_changes()
-
-    def apply_changes(self, changes: Iterable[LogEntry]) -> None:
-        if self._cache is not None:
-            self._cache.forget()
-        self._rows.apply_changes(changes)
-
-    def snapshot(self) -> Iterator[tuple[bytes, bytes]]:
-        return self._rows.snapshot()
 
 
 class KeyValueStore(_KeyValueBase[K, V, V]):

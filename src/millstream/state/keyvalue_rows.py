@@ -96,6 +96,14 @@ class KeyValueRows(Generic[K, T]):
         """Rows with `low <= key < high`, in the order of their bytes."""
         return self.map.range(low, high, reverse)
 
+    def sync(self) -> None:
+        """Have everything on disk, if that is where rows are."""
+        self.map.sync()
+
+    def close(self) -> None:
+        """Close the files, if there are any."""
+        self.map.close()
+
     def take_changes(self) -> dict[bytes, bytes | None]:
         """The changes since the last call."""
         changes = self.changes

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Generic, TypeVar
 
-from millstream.errors import ArgumentError
 from millstream.records import MAX_TIMESTAMP, Headers, Window, Windowed
 from millstream.serdes import Serde
 from millstream.state import codec
@@ -13,14 +12,15 @@ from millstream.state.backends.timetable import Row
 from millstream.state.caches.session import SessionCache
 from millstream.state.layout import SESSION_SUFFIX
 from millstream.state.retention import ExpiringRows
-from millstream.state.store import LogEntry, SessionListener, StateStore, StoreContext
+from millstream.state.row_store import RowStore
+from millstream.state.store import SessionListener, StoreContext
 from millstream.state.suppliers import StoreSupplier
 
 K = TypeVar("K")
 V = TypeVar("V")
 
 
-class SessionStore(StateStore, Generic[K, V]):
+class SessionStore(RowStore, Generic[K, V]):
     """Values by key and session. Both ends of a session belong to it.
 
     Args:
@@ -45,7 +45,6 @@ class SessionStore(StateStore, Generic[K, V]):
         self._caching = caching
         self._cache: SessionCache[K, V] | None = None
         self._rows: ExpiringRows[K, V]
-        self._context: StoreContext
 
     def init(self, context: StoreContext) -> None:
         self._context = context
@@ -148,33 +147,3 @@ class SessionStore(StateStore, Generic[K, V]):
             return ((Windowed(key, Window(start, end)), value) for key, (end, start), value in found)
         deserialize, decode = self._key.deserialize, self._codec.decode
         return ((Windowed(deserialize(key), Window(start, end)), decode(data)) for key, end, start, data in rows)
-
-    def _check(self, key: object) -> None:
-        if key is None:
-            raise ArgumentError(f"store '{self.name}' takes no None as a key")
-
-    def flush(self) -> None:
-        if self._cache is not None:
-            self._cache.flush()
-        self._rows.sync()
-
-    def is_flushed(self) -> bool:
-        return self._cache is None or self._cache.is_flushed()
-
-    def forget_expired(self) -> None:
-        if self._cache is not None:
-            self._cache.forget_expired()
-
-    def close(self) -> None:
-        self._rows.close()
-
-    def take_changes(self) -> dict[bytes, bytes | None]:
-        return self._rows.take_changes()
-
-    def apply_changes(self, changes: Iterable[LogEntry]) -> None:
-        if self._cache is not None:
-            self._cache.forget()
-        self._rows.apply_changes(changes)
-
-    def snapshot(self) -> Iterator[tuple[bytes, bytes]]:
-        return self._rows.snapshot()

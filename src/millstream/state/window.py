@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, Generic, TypeVar
 
-from millstream.errors import ArgumentError
 from millstream.records import MAX_TIMESTAMP, Headers, ValueAndTimestamp, Window, Windowed
 from millstream.serdes import Serde
 from millstream.state import codec
 from millstream.state.caches.window import WindowCache
 from millstream.state.layout import WINDOW_SUFFIX
 from millstream.state.retention import ExpiringRows
-from millstream.state.store import LogEntry, StateStore, StoreContext, WindowFold, WindowListener
+from millstream.state.row_store import RowStore
+from millstream.state.store import StoreContext, WindowFold, WindowListener
 from millstream.state.suppliers import StoreSupplier
 
 K = TypeVar("K")
@@ -20,7 +20,7 @@ V = TypeVar("V")
 T = TypeVar("T")
 
 
-class _WindowBase(StateStore, Generic[K, V, T]):
+class _WindowBase(RowStore, Generic[K, V, T]):
     """What both kinds share. `V` is what users see, `T` what is kept.
 
     Args:
@@ -51,7 +51,6 @@ class _WindowBase(StateStore, Generic[K, V, T]):
         self._by_time = not supplier.persistent or supplier.time_ordered
         self._cache: WindowCache[K, T] | None = None
         self._rows: ExpiringRows[K, T]
-        self._context: StoreContext
         self._put: Callable[[K, int, T | None, int, Headers | None], None]
         self._get: Callable[[K, int], T | None]
 
@@ -146,36 +145,6 @@ class _WindowBase(StateStore, Generic[K, V, T]):
 
     def _window(self, start: int) -> Window:
         return Window(start, min(start + self.window_size_ms, MAX_TIMESTAMP))
-
-    def _check(self, key: object) -> None:
-        if key is None:
-            raise ArgumentError(f"store '{self.name}' takes no None as a key")
-
-    def flush(self) -> None:
-        if self._cache is not None:
-            self._cache.flush()
-        self._rows.sync()
-
-    def is_flushed(self) -> bool:
-        return self._cache is None or self._cache.is_flushed()
-
-    def forget_expired(self) -> None:
-        if self._cache is not None:
-            self._cache.forget_expired()
-
-    def close(self) -> None:
-        self._rows.close()
-
-    def take_changes(self) -> dict[bytes, bytes | None]:
-        return self._rows.take_changes()
-
-    def apply_changes(self, changes: Iterable[LogEntry]) -> None:
-        if self._cache is not None:
-            self._cache.forget()
-        self._rows.apply_changes(changes)
-
-    def snapshot(self) -> Iterator[tuple[bytes, bytes]]:
-        return self._rows.snapshot()
 
 
 class WindowStore(_WindowBase[K, V, V]):

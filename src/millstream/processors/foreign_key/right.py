@@ -12,11 +12,11 @@ from millstream.processors.tables.view import ViewFactory
 from millstream.records import Change, Headers
 
 
-class SubscriptionReceive(Operator):
-    """Keeps or forgets a subscription, and passes it on: the key is then a `CombinedKey`, the value as it came.
+class _UsesSubscriptions(Operator):
+    """An operator with the subscription store.
 
     Args:
-        store: the subscription store.
+        store: its name.
     """
 
     def __init__(self, *, store: str) -> None:
@@ -26,6 +26,10 @@ class SubscriptionReceive(Operator):
         """Find the subscription store."""
         super().init(context)
         self._store: SubscriptionStore = context.store(self._store_name)
+
+
+class SubscriptionReceive(_UsesSubscriptions):
+    """Keeps or forgets a subscription, and passes it on: the key is then a `CombinedKey`, the value as it came."""
 
     def process(self, key: Any, value: SubscriptionWrapper, timestamp: int, headers: Headers | None) -> None:
         """Do what the instruction says. A row without a foreign key is not kept, but may want an answer."""
@@ -75,20 +79,8 @@ class SubscriptionJoin(Operator):
         self.forward(key.primary_key, response, timestamp, headers)
 
 
-class ForeignTableUpdate(Operator):
-    """Tells all subscribers of a key about an update of the right table.
-
-    Args:
-        store: the subscription store.
-    """
-
-    def __init__(self, *, store: str) -> None:
-        self._store_name = store
-
-    def init(self, context: TaskContext) -> None:
-        """Find the subscription store."""
-        super().init(context)
-        self._store: SubscriptionStore = context.store(self._store_name)
+class ForeignTableUpdate(_UsesSubscriptions):
+    """Tells all subscribers of a key about an update of the right table."""
 
     def process(self, key: Any, value: Change, timestamp: int, headers: Headers | None) -> None:
         """Respond to each subscriber, in order of the primary key's bytes, at the update's time."""

@@ -1,4 +1,4 @@
-"""DELIMITED: separated values, one line a row."""
+"""DELIMITED: separated values, one line per row."""
 
 from __future__ import annotations
 

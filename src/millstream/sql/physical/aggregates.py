@@ -125,7 +125,7 @@ class _Work:
         return name
 
     def _function(self, name: str, parameters: str, parts: Sequence[str]) -> Callable[..., Any]:
-        """One function for all columns: one call a record, whatever the number of aggregates."""
+        """One function for all columns: one call per record, whatever the number of aggregates."""
         source = f"def {name}({parameters}):\n    return ({', '.join(parts)},)\n"
         names = dict(self._names)
         exec(compile(source, f"<{name} of {self._around.query_id}>", "exec"), names)  # noqa: S102 - made of names only

@@ -191,6 +191,9 @@ class KeyValueCache(Generic[K, T]):
         self._slots.clear()
         self._entries.clear()
 
+    def forget_expired(self) -> None:
+        """Nothing here expires."""
+
     def flush(self) -> None:
         """Write down and forward what is dirty."""
         self._write_down()

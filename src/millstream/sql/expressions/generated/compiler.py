@@ -1,4 +1,4 @@
-"""Compiles expressions to Python functions, once a query."""
+"""Compiles expressions to Python functions, once per query."""
 
 from __future__ import annotations
 

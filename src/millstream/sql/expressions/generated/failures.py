@@ -16,7 +16,7 @@ class Failures:
     Attributes:
         log: where to tell.
         logger: who tells.
-        messages: what could not be done, one a column.
+        messages: what could not be done, one per column.
         filename: what the generated code is called.
         source: the generated code.
         include_rows: whether the rows are told too.

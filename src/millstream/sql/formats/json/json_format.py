@@ -11,7 +11,7 @@ MAP_KEYS = "JSON only supports MAP types with STRING keys"
 
 
 class JsonFormat(Format):
-    """A JSON object a row, or the bare value of a single column."""
+    """One JSON object per row, or the bare value of a single column."""
 
     name = "JSON"
     supported_features = frozenset({Feature.WRAP_SINGLES, Feature.UNWRAP_SINGLES})
