@@ -51,6 +51,15 @@ def test_elsewhere_workers_start_python_itself(monkeypatch: pytest.MonkeyPatch, 
     assert os.environ["PYSPARK_PYTHON"] == chosen
 
 
+def test_a_users_own_logging_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("SPARK_CONF_DIR", "SPARK_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    assert session._logging() == [f"-Dlog4j2.configurationFile={session._LOGGING.as_uri()}"]
+    assert session._LOGGING.exists()
+    monkeypatch.setenv("SPARK_CONF_DIR", "/etc/spark")
+    assert session._logging() == []
+
+
 def test_an_archive_is_used_when_it_is_there() -> None:
     assert class_archive.options_to_use() == []
     archive = class_archive.archive_path()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import logging
 import re
 import traceback
 from collections.abc import Iterator
@@ -36,6 +37,12 @@ def marked(error: dict[str, str | None]) -> str:
 def is_marked(message: str) -> bool:
     """Whether a lane or the source raised an error, and not Spark."""
     return _PATTERN.search(message) is not None
+
+
+def is_news(record: logging.LogRecord) -> bool:
+    """Whether a line of a log tells of something else than an error that the application tells itself."""
+    error = record.exc_info[1] if record.exc_info else None
+    return error is None or not is_marked(str(error))
 
 
 @contextlib.contextmanager

@@ -82,9 +82,9 @@ def _answer(path: Path, lane: int, driver: int | None, program: bytes, request: 
         except LaneGone as gone:
             if tried == _TRIES:
                 raise given_up.note(
-                    StreamsError(gone.primary, detail=f"{_TRIES} times, at last {gone.detail}", hint=gone.hint)
+                    StreamsError(gone.primary, detail=f"{_TRIES} times {gone.detail}", hint=gone.hint)
                 ) from None
-            log.warning("%s; it is started again. It was %s", gone.primary, gone.detail)
+            log.warning("%s; it is started again%s", gone.primary, f". It was {gone.detail}" if tried == 1 else "")
             request = {**request, "attempt": request["attempt"] + 1}
     raise AssertionError("unreachable")
 

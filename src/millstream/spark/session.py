@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import os
 import re
 import sys
@@ -13,6 +14,7 @@ from pyspark.sql import SparkSession
 
 from millstream.config import StreamsConfig
 from millstream.spark import class_archive
+from millstream.spark.failures import is_news
 from millstream.spark.signals import signals_are_the_drivers
 
 #: A failed task is tried again; Spark's local mode would not do that by itself.
@@ -22,6 +24,7 @@ _LOCAL_TRIES = 4
 LOCAL_JVM = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 
 _WORKER_PYTHON = Path(__file__).with_name("worker_python.sh")
+_LOGGING = Path(__file__).with_name("log4j2.properties")
 
 _DEFAULTS = {
     "spark.ui.enabled": "false",
@@ -51,7 +54,7 @@ def spark_session(config: StreamsConfig) -> SparkSession:
     _choose_python(local=master.startswith("local["))
     builder = SparkSession.builder.appName(config.application_id).master(master)
     local = (
-        {"spark.driver.extraJavaOptions": " ".join([LOCAL_JVM, *class_archive.options_to_use()])}
+        {"spark.driver.extraJavaOptions": " ".join([LOCAL_JVM, *_logging(), *class_archive.options_to_use()])}
         if master.startswith("local[")
         else {}
     )
@@ -60,6 +63,7 @@ def spark_session(config: StreamsConfig) -> SparkSession:
     with signals_are_the_drivers(local=bool(local)):
         session = builder.getOrCreate()
     session.sparkContext.setLogLevel("ERROR")
+    logging.getLogger("py4j.clientserver").addFilter(is_news)
     if local:
         threading.Thread(target=_warm_up, args=(session,), name="warm-up", daemon=True).start()
     return session
@@ -69,6 +73,13 @@ def _warm_up(session: SparkSession) -> None:
     """Go the way of a batch's results once: the first time it is slow, and now the JVM only waits for processes."""
     with contextlib.suppress(Exception):  # somebody stopped the session
         session.createDataFrame([(0, b""), (1, b"")], "lane int, parcel binary").repartition(2, "lane").collect()
+
+
+def _logging() -> list[str]:
+    """Spark's log, unless somebody has configured it: an error that the application tells is not told five times."""
+    if os.environ.keys() & {"SPARK_CONF_DIR", "SPARK_HOME"}:
+        return []
+    return [f"-Dlog4j2.configurationFile={_LOGGING.as_uri()}"]
 
 
 def _choose_python(*, local: bool) -> None:

@@ -98,26 +98,29 @@ def signals_are_the_drivers(*, local: bool) -> Iterator[None]:
     from pyspark import java_gateway  # slow, and the command line needs the rest of this module at once
 
     gateway: Any = java_gateway
+    popen: Any = gateway.Popen
+    started: list[subprocess.Popen[bytes]] = []
+
+    def start_ignoring(*args: Any, preexec_fn: Callable[[], object], **options: Any) -> Any:
+        def prepare() -> None:
+            signal.signal(signal.SIGTERM, signal.SIG_IGN)
+            preexec_fn()
+
+        started.append(popen(*args, preexec_fn=prepare, **options))
+        return started[-1]
+
     main = threading.current_thread() is threading.main_thread()
     before = signal.getsignal(signal.SIGINT)
-    popen = gateway.Popen
     if local:
-        gateway.Popen = _ignoring_sigterm
+        gateway.Popen = start_ignoring
     try:
         yield
+    except (KeyboardInterrupt, Terminated):
+        for process in started:  # a JVM that is not through with its start does not notice that its driver is
+            process.kill()
+            process.wait()
+        raise
     finally:
         gateway.Popen = popen
         if main and before is not None:  # None was not set from Python
             signal.signal(signal.SIGINT, before)
-
-
-def _ignoring_sigterm(*args: Any, preexec_fn: Callable[[], object] | None = None, **options: Any) -> Any:
-    """`Popen`, for a process that ignores SIGTERM."""
-
-    def prepare() -> None:
-        signal.signal(signal.SIGTERM, signal.SIG_IGN)
-        if preexec_fn is not None:
-            preexec_fn()
-
-    start: Any = subprocess.Popen
-    return start(*args, preexec_fn=prepare, **options)
