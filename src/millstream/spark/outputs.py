@@ -91,9 +91,10 @@ class Outputs:
             # As Java's clients by default: otherwise a record that is sent again can come after the one behind it.
             overrides["enable.idempotence"] = "true"
         identity = transactional_id(program.config.application_id, lane) if self._exactly_once else None
-        self._producer: Producer = make_producer(
-            program.config, identity, watch=ErrorWatch(), overrides=overrides, on_failure=self._not_delivered
+        self._make_producer = partial(
+            make_producer, program.config, identity, overrides=overrides, on_failure=self._not_delivered
         )
+        self._producer: Producer = self._make_producer(watch=ErrorWatch())
         self._group: Consumer | None = None
         self._thread = ThreadPoolExecutor(1, "markers")
         if self._exactly_once:
@@ -140,6 +141,17 @@ class Outputs:
             with contextlib.suppress(KafkaException):
                 self._producer.abort_transaction(_TRANSACTION_SECONDS)
         self._open = False
+
+    def start_over(self) -> None:
+        """Take back what was not committed, to write it anew.
+
+        With another producer: after a record was refused in a transaction, librdkafka's has lost count of what it sent,
+        and the broker takes nothing more from it.
+        """
+        self.abort()
+        self._producer.purge()
+        self._producer = self._make_producer(watch=ErrorWatch())
+        _patiently("begin transactions", lambda: self._producer.init_transactions(_TRANSACTION_SECONDS))
 
     def close(self) -> None:
         """Wait for nothing: what is not committed is not meant to be seen."""

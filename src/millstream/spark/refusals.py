@@ -19,6 +19,8 @@ from millstream.topology.nodes import SinkNode
 from millstream.topology.topology import Topology
 
 _KEY_BYTES = 60
+#: More than a batch of one record without headers has beside key and value.
+_OVERHEAD_BYTES = 100
 _ASK = timedelta(seconds=5)
 _CLIENT_LIMIT = "message.max.bytes"
 _TOPIC_LIMIT = "max.message.bytes"
@@ -82,11 +84,26 @@ class Refusal:
 
 
 class RefusedError(Exception):
-    """Some records were not taken. If in a transaction, and not by the client alone, nothing of it can be kept."""
+    """Some records were not taken. If in a transaction, and not by the client alone, nothing of it can be kept.
 
-    def __init__(self, refusals: list[Refusal]) -> None:
-        super().__init__(f"{len(refusals)} records were refused")
-        self.refusals = refusals
+    Args:
+        groups: those that may have been in one batch together, if they have the same topic and partition.
+    """
+
+    def __init__(self, *groups: list[Refusal]) -> None:
+        super().__init__("records were refused")
+        self.groups = groups
+
+    @property
+    def refusals(self) -> list[Refusal]:
+        """All of them."""
+        return [refusal for group in self.groups for refusal in group]
+
+
+def guilty(refusals: list[Refusal]) -> Refusal:
+    """The one to tell about, if it is not known which record of a batch was the reason."""
+    found = [refusal for refusal in refusals if not refusal.is_innocent] or refusals
+    return max(found, key=lambda refusal: refusal.size) if found[0].error.code() in _TOO_LARGE else found[0]
 
 
 def told(refusal: Refusal, config: StreamsConfig, topology: Topology) -> ProductionError:
@@ -105,8 +122,11 @@ def told(refusal: Refusal, config: StreamsConfig, topology: Topology) -> Product
             )
         else:
             most = _topic_limit(config, topic)
-            reason = "the topic takes less" if most is None else f"the topic takes at most {int(most):,}"
+            reason = "the topic takes less" if most is None else f"the topic takes at most {most:,}"
             hint = f"raise {_TOPIC_LIMIT} of the topic; or skip such records with a production_exception_handler"
+            if most is not None and refusal.size + _OVERHEAD_BYTES < most:
+                what = "a batch of output records is too large; its largest record alone is not"
+                hint = f"raise {_TOPIC_LIMIT} of the topic, or set client={{'producer.batch.size': {most}}}"
     elif code in _NO_TOPIC:
         what = f"topic '{topic}' does not exist"
         hint = "create it, for instance with: millstream topics create NAME --partitions 4"
@@ -134,9 +154,10 @@ def told(refusal: Refusal, config: StreamsConfig, topology: Topology) -> Product
     )
 
 
-def _topic_limit(config: StreamsConfig, topic: str) -> str | None:
+def _topic_limit(config: StreamsConfig, topic: str) -> int | None:
     try:
-        return Admin(config, timeout=_ASK).topic_settings(topic).get(_TOPIC_LIMIT)
+        found = Admin(config, timeout=_ASK).topic_settings(topic).get(_TOPIC_LIMIT)
+        return None if found is None else int(found)
     except MillstreamError:  # it may not be allowed to ask
         return None
 
