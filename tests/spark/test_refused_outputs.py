@@ -301,3 +301,19 @@ def test_a_batch_that_is_too_large_without_a_record_that_is(bench: Callable[...,
     with pytest.raises(ProductionError, match="a batch of output records is too large") as raised:
         lane.wave([("k", "y" * 1_000)] * 50)
     assert "'producer.batch.size': 10000" in str(raised.value)
+
+
+@GUARANTEES
+def test_a_topic_that_is_deleted_while_the_application_runs_is_named(
+    bench: Callable[..., Bench], make_topic: Make, admin: Admin, guarantee: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(outputs, "_TOPIC_SECONDS", 2)
+    source, out = make_topic(1), make_topic(1)
+    handler = DefaultProductionExceptionHandler()
+    lane = bench(copying(source, out), processing_guarantee=guarantee, production_exception_handler=handler)
+    lane.wave([("a", "1")])
+    admin.delete_topics([out])
+    begun = time.monotonic()
+    with pytest.raises(ProductionError, match=f"topic '{out}' does not exist"):
+        lane.wave([("a", "2")])
+    assert time.monotonic() - begun < SOON_SECONDS

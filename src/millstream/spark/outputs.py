@@ -19,7 +19,7 @@ from millstream.errors import ProductionError
 from millstream.kafka.clients import ErrorWatch, make_consumer, make_producer
 from millstream.kafka.errors import UNAVAILABLE, translate
 from millstream.spark.program import Program
-from millstream.spark.refusals import Refusal, RefusedError
+from millstream.spark.refusals import Refusal, RefusedError, raise_if_deleted
 from millstream.task.handling import asks_about_refused
 from millstream.task.records import OutputRecord
 
@@ -35,7 +35,7 @@ _TOPIC_SECONDS = 8
 _LOOK_SECONDS = 0.1
 _REASON_SECONDS = 0.5
 #: Longer than the client looks for a topic.
-_STALLED_SECONDS = 15.0
+_STALLED_SECONDS = 12.0
 #: Properties by which a user may choose to do without an order that survives failures.
 _LOOSE = frozenset(
     {
@@ -230,6 +230,8 @@ class Outputs:
             if now_left < left:
                 left, since = now_left, time.monotonic()
             elif self._exactly_once and time.monotonic() - since > _STALLED_SECONDS:
+                # In a transaction the client does not tell that a topic is gone, but tries until a record is too old.
+                raise_if_deleted(self._program.config, self._program.topology)
                 break  # it has another reason, which the commit tells
         self._check()
 

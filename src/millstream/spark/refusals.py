@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from datetime import timedelta
 
@@ -14,10 +14,12 @@ from millstream.errors import MillstreamError, ProductionError
 from millstream.kafka.admin import Admin
 from millstream.kafka.clients import producer_properties
 from millstream.kafka.errors import REFUSED, UNAVAILABLE
+from millstream.spark.topics import written_topics
 from millstream.task.records import OutputRecord
 from millstream.topology.nodes import SinkNode
 from millstream.topology.topology import Topology
 
+_CREATE = "create it, for instance with: millstream topics create NAME --partitions 4"
 _KEY_BYTES = 60
 #: More than a batch of one record without headers has beside key and value.
 _OVERHEAD_BYTES = 100
@@ -29,6 +31,8 @@ _DEFAULT_CLIENT_LIMIT = "1000000"
 _TOO_LARGE = frozenset({ClientError.MSG_SIZE_TOO_LARGE, ClientError.RECORD_LIST_TOO_LARGE})
 _INVALID = frozenset({ClientError.INVALID_RECORD, ClientError.INVALID_MSG, ClientError.INVALID_TIMESTAMP})
 _NO_TOPIC = frozenset({ClientError.UNKNOWN_TOPIC_OR_PART, ClientError._UNKNOWN_TOPIC})
+#: What the client says, after a while, when a topic was deleted.
+_MAY_BE_GONE = frozenset({ClientError._MSG_TIMED_OUT, ClientError._UNKNOWN_PARTITION})
 _NOT_ALLOWED = REFUSED | {ClientError.TOPIC_EXCEPTION}
 
 
@@ -127,9 +131,8 @@ def told(refusal: Refusal, config: StreamsConfig, topology: Topology) -> Product
             if most is not None and refusal.size + _OVERHEAD_BYTES < most:
                 what = "a batch of output records is too large; its largest record alone is not"
                 hint = f"raise {_TOPIC_LIMIT} of the topic, or set client={{'producer.batch.size': {most}}}"
-    elif code in _NO_TOPIC:
-        what = f"topic '{topic}' does not exist"
-        hint = "create it, for instance with: millstream topics create NAME --partitions 4"
+    elif code in _NO_TOPIC or (code in _MAY_BE_GONE and _missing(config, [topic])):
+        what, hint = f"topic '{topic}' does not exist", _CREATE
     elif code == ClientError._UNKNOWN_PARTITION:
         what = f"topic '{topic}' has no partition {refusal.partition}"
         hint = "let the partitioner answer with less than the number of partitions that it is given"
@@ -152,6 +155,25 @@ def told(refusal: Refusal, config: StreamsConfig, topology: Topology) -> Product
         code=error.name(),
         retriable=error.retriable() or code in UNAVAILABLE,
     )
+
+
+def raise_if_deleted(config: StreamsConfig, topology: Topology) -> None:
+    """Raise an error if a topic that is written by name is not there any more."""
+    written = written_topics(topology, config)
+    for topic in sorted(_missing(config, written)):
+        raise ProductionError(
+            f"topic '{topic}' does not exist",
+            detail=f"it is written by {written[topic]}, and was there when the application started",
+            hint=_CREATE,
+            code=ClientError(ClientError.UNKNOWN_TOPIC_OR_PART).name(),
+        )
+
+
+def _missing(config: StreamsConfig, topics: Collection[str]) -> set[str]:
+    try:
+        return set(topics) - set(Admin(config, timeout=_ASK).partition_counts(topics))
+    except MillstreamError:  # a broker that is away says nothing
+        return set()
 
 
 def _topic_limit(config: StreamsConfig, topic: str) -> int | None:
