@@ -115,6 +115,7 @@ def told(refusal: Refusal, config: StreamsConfig, topology: Topology) -> Product
     error, topic = refusal.error, refusal.topic
     code = error.code()
     what, reason, hint = "an output record could not be written", error.str(), None
+    missing = code in _NO_TOPIC or (code in _MAY_BE_GONE and bool(_missing(config, [topic])))
     if code in _TOO_LARGE:
         what = "an output record is too large"
         if refusal.here:
@@ -131,7 +132,7 @@ def told(refusal: Refusal, config: StreamsConfig, topology: Topology) -> Product
             if most is not None and refusal.size + _OVERHEAD_BYTES < most:
                 what = "a batch of output records is too large; its largest record alone is not"
                 hint = f"raise {_TOPIC_LIMIT} of the topic, or set client={{'producer.batch.size': {most}}}"
-    elif code in _NO_TOPIC or (code in _MAY_BE_GONE and _missing(config, [topic])):
+    elif missing:
         what, hint = f"topic '{topic}' does not exist", _CREATE
     elif code == ClientError._UNKNOWN_PARTITION:
         what = f"topic '{topic}' has no partition {refusal.partition}"
@@ -153,7 +154,7 @@ def told(refusal: Refusal, config: StreamsConfig, topology: Topology) -> Product
         detail=f"{where}{by}; key {_shown(refusal.key)}, {refusal.size:,} bytes: {reason} ({error.name()})",
         hint=hint,
         code=error.name(),
-        retriable=error.retriable() or code in UNAVAILABLE,
+        retriable=not missing and (error.retriable() or code in UNAVAILABLE),
     )
 
 
