@@ -13,7 +13,7 @@ from pathlib import Path
 
 import grimp
 
-from millstream.topology.layout import layered
+from millstream.topology.pictures.layout import layered
 
 ROOT = "millstream"
 

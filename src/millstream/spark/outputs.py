@@ -20,7 +20,7 @@ from millstream.kafka.clients import ErrorWatch, make_consumer, make_producer
 from millstream.kafka.errors import UNAVAILABLE, translate
 from millstream.spark.markers import Marker, read_marker
 from millstream.spark.program import Program
-from millstream.spark.refusals import Refusal, RefusedError
+from millstream.spark.refusals import Refusal, RefusedError, raise_if_deleted
 from millstream.task.handling import asks_about_refused
 from millstream.task.records import OutputRecord
 
@@ -36,7 +36,7 @@ _TOPIC_SECONDS = 8
 _LOOK_SECONDS = 0.1
 _REASON_SECONDS = 0.5
 #: Longer than the client looks for a topic.
-_STALLED_SECONDS = 15.0
+_STALLED_SECONDS = 12.0
 #: Properties by which a user may choose to do without an order that survives failures.
 _LOOSE = frozenset(
     {
@@ -104,9 +104,10 @@ class Outputs:
             # As Java's clients by default: otherwise a record that is sent again can come after the one behind it.
             overrides["enable.idempotence"] = "true"
         identity = transactional_id(program.config.application_id, lane) if self._exactly_once else None
-        self._producer: Producer = make_producer(
-            program.config, identity, watch=ErrorWatch(), overrides=overrides, on_failure=self._not_delivered
+        self._make_producer = partial(
+            make_producer, program.config, identity, overrides=overrides, on_failure=self._not_delivered
         )
+        self._producer: Producer = self._make_producer(watch=ErrorWatch())
         self._thread = ThreadPoolExecutor(1, "markers")
         if self._exactly_once:
             _patiently("begin transactions", lambda: self._producer.init_transactions(_TRANSACTION_SECONDS))
@@ -152,6 +153,17 @@ class Outputs:
             with contextlib.suppress(KafkaException):
                 self._producer.abort_transaction(_TRANSACTION_SECONDS)
         self._open = False
+
+    def start_over(self) -> None:
+        """Take back what was not committed, to write it anew.
+
+        With another producer: after a record was refused in a transaction, librdkafka's has lost count of what it sent,
+        and the broker takes nothing more from it.
+        """
+        self.abort()
+        self._producer.purge()
+        self._producer = self._make_producer(watch=ErrorWatch())
+        _patiently("begin transactions", lambda: self._producer.init_transactions(_TRANSACTION_SECONDS))
 
     def close(self) -> None:
         """Wait for nothing: what is not committed is not meant to be seen."""
@@ -229,6 +241,8 @@ class Outputs:
             if now_left < left:
                 left, since = now_left, time.monotonic()
             elif self._exactly_once and time.monotonic() - since > _STALLED_SECONDS:
+                # In a transaction the client does not tell that a topic is gone, but tries until a record is too old.
+                raise_if_deleted(self._program.config, self._program.topology)
                 break  # it has another reason, which the commit tells
         self._check()
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from datetime import timedelta
 
@@ -14,11 +14,15 @@ from millstream.errors import MillstreamError, ProductionError
 from millstream.kafka.admin import Admin
 from millstream.kafka.clients import producer_properties
 from millstream.kafka.errors import REFUSED, UNAVAILABLE
+from millstream.spark.topics import written_topics
 from millstream.task.records import OutputRecord
 from millstream.topology.nodes import SinkNode
 from millstream.topology.topology import Topology
 
+_CREATE = "create it, for instance with: millstream topics create NAME --partitions 4"
 _KEY_BYTES = 60
+#: More than a batch of one record without headers has beside key and value.
+_OVERHEAD_BYTES = 100
 _ASK = timedelta(seconds=5)
 _CLIENT_LIMIT = "message.max.bytes"
 _TOPIC_LIMIT = "max.message.bytes"
@@ -27,6 +31,8 @@ _DEFAULT_CLIENT_LIMIT = "1000000"
 _TOO_LARGE = frozenset({ClientError.MSG_SIZE_TOO_LARGE, ClientError.RECORD_LIST_TOO_LARGE})
 _INVALID = frozenset({ClientError.INVALID_RECORD, ClientError.INVALID_MSG, ClientError.INVALID_TIMESTAMP})
 _NO_TOPIC = frozenset({ClientError.UNKNOWN_TOPIC_OR_PART, ClientError._UNKNOWN_TOPIC})
+#: What the client says, after a while, when a topic was deleted.
+_MAY_BE_GONE = frozenset({ClientError._MSG_TIMED_OUT, ClientError._UNKNOWN_PARTITION})
 _NOT_ALLOWED = REFUSED | {ClientError.TOPIC_EXCEPTION}
 
 
@@ -82,11 +88,26 @@ class Refusal:
 
 
 class RefusedError(Exception):
-    """Some records were not taken. If in a transaction, and not by the client alone, nothing of it can be kept."""
+    """Some records were not taken. If in a transaction, and not by the client alone, nothing of it can be kept.
 
-    def __init__(self, refusals: list[Refusal]) -> None:
-        super().__init__(f"{len(refusals)} records were refused")
-        self.refusals = refusals
+    Args:
+        groups: those that may have been in one batch together, if they have the same topic and partition.
+    """
+
+    def __init__(self, *groups: list[Refusal]) -> None:
+        super().__init__("records were refused")
+        self.groups = groups
+
+    @property
+    def refusals(self) -> list[Refusal]:
+        """All of them."""
+        return [refusal for group in self.groups for refusal in group]
+
+
+def guilty(refusals: list[Refusal]) -> Refusal:
+    """The one to tell about, if it is not known which record of a batch was the reason."""
+    found = [refusal for refusal in refusals if not refusal.is_innocent] or refusals
+    return max(found, key=lambda refusal: refusal.size) if found[0].error.code() in _TOO_LARGE else found[0]
 
 
 def told(refusal: Refusal, config: StreamsConfig, topology: Topology) -> ProductionError:
@@ -94,6 +115,7 @@ def told(refusal: Refusal, config: StreamsConfig, topology: Topology) -> Product
     error, topic = refusal.error, refusal.topic
     code = error.code()
     what, reason, hint = "an output record could not be written", error.str(), None
+    missing = code in _NO_TOPIC or (code in _MAY_BE_GONE and bool(_missing(config, [topic])))
     if code in _TOO_LARGE:
         what = "an output record is too large"
         if refusal.here:
@@ -105,11 +127,13 @@ def told(refusal: Refusal, config: StreamsConfig, topology: Topology) -> Product
             )
         else:
             most = _topic_limit(config, topic)
-            reason = "the topic takes less" if most is None else f"the topic takes at most {int(most):,}"
+            reason = "the topic takes less" if most is None else f"the topic takes at most {most:,}"
             hint = f"raise {_TOPIC_LIMIT} of the topic; or skip such records with a production_exception_handler"
-    elif code in _NO_TOPIC:
-        what = f"topic '{topic}' does not exist"
-        hint = "create it, for instance with: millstream topics create NAME --partitions 4"
+            if most is not None and refusal.size + _OVERHEAD_BYTES < most:
+                what = "a batch of output records is too large; its largest record alone is not"
+                hint = f"raise {_TOPIC_LIMIT} of the topic, or set client={{'producer.batch.size': {most}}}"
+    elif missing:
+        what, hint = f"topic '{topic}' does not exist", _CREATE
     elif code == ClientError._UNKNOWN_PARTITION:
         what = f"topic '{topic}' has no partition {refusal.partition}"
         hint = "let the partitioner answer with less than the number of partitions that it is given"
@@ -130,13 +154,33 @@ def told(refusal: Refusal, config: StreamsConfig, topology: Topology) -> Product
         detail=f"{where}{by}; key {_shown(refusal.key)}, {refusal.size:,} bytes: {reason} ({error.name()})",
         hint=hint,
         code=error.name(),
-        retriable=error.retriable() or code in UNAVAILABLE,
+        retriable=not missing and (error.retriable() or code in UNAVAILABLE),
     )
 
 
-def _topic_limit(config: StreamsConfig, topic: str) -> str | None:
+def raise_if_deleted(config: StreamsConfig, topology: Topology) -> None:
+    """Raise an error if a topic that is written by name is not there any more."""
+    written = written_topics(topology, config)
+    for topic in sorted(_missing(config, written)):
+        raise ProductionError(
+            f"topic '{topic}' does not exist",
+            detail=f"it is written by {written[topic]}, and was there when the application started",
+            hint=_CREATE,
+            code=ClientError(ClientError.UNKNOWN_TOPIC_OR_PART).name(),
+        )
+
+
+def _missing(config: StreamsConfig, topics: Collection[str]) -> set[str]:
     try:
-        return Admin(config, timeout=_ASK).topic_settings(topic).get(_TOPIC_LIMIT)
+        return set(topics) - set(Admin(config, timeout=_ASK).partition_counts(topics))
+    except MillstreamError:  # a broker that is away says nothing
+        return set()
+
+
+def _topic_limit(config: StreamsConfig, topic: str) -> int | None:
+    try:
+        found = Admin(config, timeout=_ASK).topic_settings(topic).get(_TOPIC_LIMIT)
+        return None if found is None else int(found)
     except MillstreamError:  # it may not be allowed to ask
         return None
 

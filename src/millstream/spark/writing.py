@@ -11,7 +11,7 @@ from millstream.spark.markers import Marker
 from millstream.spark.outputs import Outputs
 from millstream.spark.plan import Slot
 from millstream.spark.program import Program
-from millstream.spark.refusals import Refusal, RefusedError, told
+from millstream.spark.refusals import Refusal, RefusedError, guilty, told
 from millstream.task.handling import as_outputs, asks_about_refused
 from millstream.task.records import OutputRecord, TracedRecord
 
@@ -75,7 +75,7 @@ class Writing:
         except RefusedError as error:
             refused: RefusedError | None = error
         while refused is not None:
-            todo = self._after(refused.refusals)
+            todo = self._after(refused)
             try:
                 self._write_apart(todo)
                 if again:
@@ -84,11 +84,12 @@ class Writing:
             except RefusedError as error:
                 refused = error
 
-    def _after(self, refusals: list[Refusal]) -> list[OutputRecord]:
+    def _after(self, refused: RefusedError) -> list[OutputRecord]:
         """Decide about refused records: what is to be written now."""
+        refusals = refused.refusals
         if not self._asks:
-            raise self._told(refusals[0])
-        suspects = self._suspects(refusals)
+            raise self._told(guilty(refusals))
+        suspects = self._suspects(refused)
         letters: list[OutputRecord] = []
         skipped: set[int] = set()
         anew = bool(suspects)
@@ -104,11 +105,10 @@ class Writing:
                 skipped.add(id(refusal.record))
             else:
                 anew = True
-        lost = self._outputs.exactly_once and not all(refusal.here for refusal in refusals)
         self._kept = [record for record in self._kept if id(record) not in skipped] + letters
         self.count += len(letters) - len(skipped)
-        if lost:
-            self._outputs.abort()
+        if self._is_lost(refusals):
+            self._outputs.start_over()
             return self._kept
         if not anew:
             return letters
@@ -117,12 +117,13 @@ class Writing:
         start = next((at for at, record in enumerate(self._kept) if id(record) in first), len(self._kept))
         return self._kept[start:]
 
-    def _suspects(self, refusals: list[Refusal]) -> set[int]:
+    def _suspects(self, refused: RefusedError) -> set[int]:
         """Records of batches that were refused for one of them. When written again they are so in smaller groups."""
-        batches: dict[tuple[str, int | None], list[Refusal]] = {}
-        for refusal in refusals:
-            if refusal.blames_batch:
-                batches.setdefault((refusal.topic, refusal.partition), []).append(refusal)
+        batches: dict[tuple[int, str, int | None], list[Refusal]] = {}
+        for number, group in enumerate(refused.groups):
+            for refusal in group:
+                if refusal.blames_batch:
+                    batches.setdefault((number, refusal.topic, refusal.partition), []).append(refusal)
         found: set[int] = set()
         for batch in batches.values():
             if len(batch) > 1:
@@ -145,16 +146,28 @@ class Writing:
         return response.decision, as_outputs(response.dead_letters)
 
     def _write_apart(self, records: Iterable[OutputRecord]) -> None:
-        group: list[OutputRecord] = []
+        """Write records, those that are to be apart in other batches than those before. Stops only if all is lost."""
+        groups: list[list[OutputRecord]] = [[]]
         for record in records:
             if id(record) in self._apart:
+                groups.append([])
+            groups[-1].append(record)
+        refused: list[list[Refusal]] = []
+        for group in groups:
+            try:
                 self._outputs.write(group)
-                self._outputs.flush()
-                group = []
-            group.append(record)
-        self._outputs.write(group)
-        if self._apart:
-            self._outputs.flush()
+                if self._apart:
+                    self._outputs.flush()
+            except RefusedError as error:
+                refused += error.groups
+                if self._is_lost(error.refusals):
+                    break
+        if refused:
+            raise RefusedError(*refused)
+
+    def _is_lost(self, refusals: list[Refusal]) -> bool:
+        """Whether what was written with them must be written again."""
+        return self._outputs.exactly_once and not all(refusal.here for refusal in refusals)
 
     def _told(self, refusal: Refusal) -> ProductionError:
         return told(refusal, self._program.config, self._program.topology)
