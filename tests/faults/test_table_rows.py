@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import functools
+import random
 
 import pytest
 
 from .conftest import CarryOut
 from .harness.faults import BY_NAME, Fault, flaky_ahead
 from .harness.outcome import Outcome
+from .harness.scene import Scene
 from .harness.schedule import Schedule
-
-WORK_AHEAD = Fault("flaky with work ahead", functools.partial(flaky_ahead, numbers=4_000, times=2))
 
 
 def schedule(fault: Fault, *, replace: bool = True) -> Schedule:
@@ -27,12 +26,18 @@ def schedule(fault: Fault, *, replace: bool = True) -> Schedule:
     )
 
 
+def work_ahead(scene: Scene, chance: random.Random) -> float:
+    since = flaky_ahead(scene, chance, numbers=4_000, times=2)
+    assert any(scene.spent.iterdir()), "no lane worked ahead"
+    return since
+
+
 def check(outcome: Outcome) -> None:
     assert outcome.is_well, str(outcome)
 
 
 def test_1_a_function_raises_while_a_lane_works_ahead(run: CarryOut) -> None:
-    check(run(schedule(WORK_AHEAD)))
+    check(run(schedule(Fault("flaky while lanes work ahead", work_ahead))))
 
 
 def test_2_a_lane_fails_while_the_worker_that_asked_is_dead(run: CarryOut) -> None:

@@ -186,9 +186,8 @@ def flaky_ahead(scene: Scene, chance: random.Random, *, numbers: int, times: int
 def _worker_dies_while_lane_fails(scene: Scene, chance: random.Random) -> float:
     """A function takes a while to raise; who asked the lane to run it is gone by then."""
     (token,) = _arm(scene, chance, "slow", times=1)
-    spent = scene.tokens.with_name(f"{scene.tokens.name}-spent") / token
     with contextlib.suppress(Impatience):
-        wait_until(spent.exists, "a function that raises", 30)
+        wait_until((scene.spent / token).exists, "a function that raises", 30)
     for process in scene.copy.of_kind("worker"):
         process.send(signal.SIGKILL)
     return _when_spent(scene)

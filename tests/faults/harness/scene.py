@@ -78,6 +78,11 @@ class Scene:
         return Path(self.settings.tokens)
 
     @property
+    def spent(self) -> Path:
+        """Where functions leave what made them raise."""
+        return self.tokens.with_name(f"{self.tokens.name}-spent")
+
+    @property
     def disk(self) -> Path:
         """Where checkpoints are."""
         return self.directory / "disk"
