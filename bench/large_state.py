@@ -38,7 +38,7 @@ def lane_memory() -> dict[int, float]:
     found = {}
     for entry in Path("/proc").iterdir():
         try:
-            if entry.name.isdigit() and b"millstream.spark.lane_server" in (entry / "cmdline").read_bytes():
+            if entry.name.isdigit() and b"millstream.spark.lanes.server" in (entry / "cmdline").read_bytes():
                 pages = int((entry / "statm").read_text().split()[1])
                 found[int(entry.name)] = pages * 4096 / 1e6
         except OSError:  # it ended meanwhile

@@ -229,7 +229,7 @@ def _memory(driver: int) -> dict[str, float]:
     for pid, command in commands.items():
         if pid == driver:
             kind = "driver"
-        elif "lane_server\0" in command and command.rstrip("\0").endswith(f"\0{driver}"):
+        elif "spark.lanes.server\0" in command and command.rstrip("\0").endswith(f"\0{driver}"):
             kind = "lanes"
         elif "org.apache.spark" in command and parents[pid] == driver:
             kind = "jvm"

@@ -20,7 +20,7 @@ from millstream.kafka.admin import Admin
 from millstream.kafka.detached import DetachedBroker
 from millstream.kafka.group_admin import GroupAdmin
 from millstream.kafka.topics import NewTopic
-from millstream.spark.checkpoint import Checkpoint
+from millstream.spark.state.checkpoint import Checkpoint
 
 Run = Callable[..., tuple[int, str, str]]
 

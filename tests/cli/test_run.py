@@ -162,7 +162,7 @@ def test_ctrl_c_is_answered_at_once() -> None:
     """In a process of its own, as the second Ctrl-C ends it."""
     script = (
         "import signal, threading\n"
-        "from millstream.spark.signals import StopSignals\n"
+        "from millstream.spark.startup.signals import StopSignals\n"
         "stop, signals = threading.Event(), StopSignals(signal.SIGINT, signal.SIGTERM)\n"
         "signals.starting()\n"
         "signals.running(stop.set)\n"

@@ -26,12 +26,13 @@ from typing import Any
 import pytest
 
 from millstream.errors import MillstreamError, StreamsError
-from millstream.spark import lane_client, run_directory
+from millstream.spark.calls import client as lane_client
+from millstream.spark.calls import run_directory
+from millstream.spark.calls.handshake import NotOursError, greet_client, greet_lane, peer
+from millstream.spark.calls.label import Label, label_of, labelled, new_label, without_label
+from millstream.spark.calls.processes import alive, birth, ending
+from millstream.spark.calls.waiting import LaneSocket
 from millstream.spark.failures import of_spark
-from millstream.spark.handshake import NotOursError, greet_client, greet_lane, peer
-from millstream.spark.label import Label, label_of, labelled, new_label, without_label
-from millstream.spark.lane_wait import LaneSocket
-from millstream.spark.processes import alive, birth, ending
 
 _WAIT_SECONDS = 60.0
 

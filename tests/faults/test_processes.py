@@ -17,7 +17,7 @@ import pytest
 from millstream import Consumed, Produced, Serdes, StreamsBuilder, StreamsConfig
 from millstream.errors import StreamsError
 from millstream.kafka.detached import DetachedBroker
-from millstream.spark import run_directory
+from millstream.spark.calls import run_directory
 from millstream.spark.client import KafkaStreams
 
 cloudpickle.register_pickle_by_value(sys.modules[__name__])  # lanes cannot import tests

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from millstream.kafka.detached import DetachedBroker
-from millstream.spark.signals import StopSignals, Terminated, signals_are_the_drivers
+from millstream.spark.startup.signals import StopSignals, Terminated, signals_are_the_drivers
 
 _APP = Path(__file__).with_name("signalled_app.py")
 _TAG = "MILLSTREAM_SIGNALLED"
@@ -70,7 +70,7 @@ class _App:
 _MOMENTS: dict[str, Callable[[_App], bool]] = {
     "while it starts": lambda app: app.said("starting"),
     "while the JVM starts": lambda app: app.has("org.apache.spark.deploy.SparkSubmit"),
-    "while Spark starts": lambda app: app.has("pyspark.daemon") or app.has("lane_server"),
+    "while Spark starts": lambda app: app.has("pyspark.daemon") or app.has("spark.lanes.server"),
     "when it runs": lambda app: app.said("running"),
 }
 

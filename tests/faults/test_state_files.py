@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 from millstream import Grouped, Materialized, Produced, Serdes, StateStoreError, StreamsBuilder, StreamsConfig
-from millstream.spark.plan import Plan, Slot
+from millstream.spark.lanes.versioned_task import VersionedTask
+from millstream.spark.plan import Plan, TaskId
 from millstream.spark.program import Program
-from millstream.spark.slots import TaskSlot
-from millstream.spark.statefiles import Version
+from millstream.spark.state.statefiles import Version
 
-SLOT = Slot(1, 0)
+TASK = TaskId(1, 0)
 
 
 class Counting:
@@ -37,7 +37,7 @@ class Counting:
     def files(self) -> list[Path]:
         return sorted((self._directory / "checkpoint/millstream/state/1_0").iterdir())
 
-    def copy(self) -> TaskSlot:
+    def copy(self) -> VersionedTask:
         """As in a process of its own."""
         self._copies += 1
         config = StreamsConfig(
@@ -48,16 +48,16 @@ class Counting:
             state_dir=self._directory / f"state{self._copies}",
         )
         checkpoint = str(self._directory / "checkpoint")
-        return TaskSlot(Program("run", self._topology, self._plan, config, 1, checkpoint, None), SLOT, 0)
+        return VersionedTask(Program("run", self._topology, self._plan, config, 1, checkpoint, None), TASK, 0)
 
-    def run(self, slot: TaskSlot, batch: int) -> int:
+    def run(self, task_id: VersionedTask, batch: int) -> int:
         """Run a batch; the count that comes out."""
         version = Version(batch, 1)
-        ((topic, _),) = self._plan.parts[SLOT.sub_topology].topics.items()
-        slot.begin(version, 5_000, None)
-        outputs = slot.process({(f"app-{topic}", 0): [(b"k", b"k", 1_000, None, batch)]}) + slot.end()
-        slot.save(version)
-        slot.finish(version)
+        ((topic, _),) = self._plan.parts[TASK.sub_topology].topics.items()
+        task_id.begin(version, 5_000, None)
+        outputs = task_id.process({(f"app-{topic}", 0): [(b"k", b"k", 1_000, None, batch)]}) + task_id.end()
+        task_id.save(version)
+        task_id.finish(version)
         ((_, _, _, value, *_),) = outputs
         return int.from_bytes(value or b"", "big")
 
@@ -68,14 +68,14 @@ def counting(tmp_path: Path) -> Counting:
 
 
 def test_a_task_behind_an_exchange_removes_what_is_old(counting: Counting) -> None:
-    slot = counting.copy()
+    task_id = counting.copy()
     most = 0
     for batch in range(201):
-        assert counting.run(slot, batch) == batch + 1
+        assert counting.run(task_id, batch) == batch + 1
         most = max(most, len(counting.files))
     assert most < 70
     assert counting.run(counting.copy(), 201) == 202
-    slot.close()
+    task_id.close()
 
 
 def test_copies_take_turns(counting: Counting) -> None:
@@ -87,10 +87,10 @@ def test_copies_take_turns(counting: Counting) -> None:
 
 
 def test_a_missing_file_is_told(counting: Counting) -> None:
-    slot = counting.copy()
+    task_id = counting.copy()
     for batch in range(5):
-        counting.run(slot, batch)
-    slot.close()
+        counting.run(task_id, batch)
+    task_id.close()
     counting.files[2].unlink()
 
     with pytest.raises(StateStoreError, match="000000000002-001 is not there"):

@@ -16,9 +16,9 @@ from confluent_kafka import Message
 
 from millstream import Consumed, Grouped, Materialized, Produced, Serdes, StreamsBuilder, StreamsConfig, Topology
 from millstream.kafka.detached import DetachedBroker
+from millstream.spark.calls.processes import alive
 from millstream.spark.client import KafkaStreams
-from millstream.spark.processes import alive
-from millstream.spark.session import spark_session
+from millstream.spark.startup.session import spark_session
 
 from .crashes import wait_until
 
@@ -114,7 +114,7 @@ def _lanes() -> list[int]:
                 command = (entry / "cmdline").read_bytes().split(b"\0")
             except OSError:
                 continue
-            ours = len(command) > 5 and command[2] == b"millstream.spark.lane_server"
+            ours = len(command) > 5 and command[2] == b"millstream.spark.lanes.server"
             if ours and int(command[5]) == os.getpid() and alive(int(entry.name)):
                 found.append(int(entry.name))
     return found

@@ -16,8 +16,8 @@ import pytest
 from millstream import Consumed, GlobalKTable, JoinWindows, Serdes, StreamsBuilder, StreamsConfig, StreamsError
 from millstream.kafka.admin import Partition
 from millstream.kafka.errors import TopicMissing
-from millstream.spark import admission as admission_module
-from millstream.spark.admission import LAST, OTHER_TOPICS, Admission
+from millstream.spark.driver import admission as admission_module
+from millstream.spark.driver.admission import LAST, OTHER_TOPICS, Admission
 from millstream.spark.plan import Plan
 from millstream.spark.program import Program
 
@@ -97,7 +97,7 @@ def test_the_next_batch_keeps_what_was_promised(tmp_path: Path) -> None:
     broker = Broker({("in", 0): [0] * 3_000, ("in", 1): [0] * 1_000})
     found = admission(stateless("in"), broker, tmp_path)
     first = found.next(found.beginning())
-    assert first["sure"] == {"in": {"0": 750 + 375, "1": 250 + 125}}
+    assert first["guaranteed"] == {"in": {"0": 750 + 375, "1": 250 + 125}}
     # The batch was slow: the next is to be half as large, but not smaller than promised.
     (tmp_path / "pause").with_suffix(LAST).write_text(json.dumps({"batch_seconds": 60.0, "record_bytes": 10.0}))
     broker.times["in", 0].extend([0] * 100_000)
@@ -105,7 +105,7 @@ def test_the_next_batch_keeps_what_was_promised(tmp_path: Path) -> None:
     assert sizes(first, second)["in-1"] >= 125
     assert sum(sizes(first, second).values()) <= 1_002
     # Also by somebody who has only read of it.
-    again = admission(stateless("in"), broker, tmp_path).next({**first, "sure": {"in": {"0": 2_000, "1": 900}}})
+    again = admission(stateless("in"), broker, tmp_path).next({**first, "guaranteed": {"in": {"0": 2_000, "1": 900}}})
     assert sizes(first, again)["in-1"] >= 650
 
 
@@ -113,8 +113,8 @@ def test_nothing_is_promised_beyond_what_is_there(tmp_path: Path) -> None:
     broker = Broker({("in", 0): [0] * 1_100})
     found = admission(stateless("in"), broker, tmp_path)
     first = found.next(found.beginning())
-    assert first["sure"] == {"in": {"0": 1_100}}
-    assert "sure" not in found.next(first)
+    assert first["guaranteed"] == {"in": {"0": 1_100}}
+    assert "guaranteed" not in found.next(first)
 
 
 @pytest.mark.parametrize("idle", [timedelta(0), timedelta(seconds=1), None])
@@ -126,7 +126,7 @@ def test_nothing_is_promised_of_topics_that_meet(tmp_path: Path, idle: timedelta
     times = list(range(5_000))
     broker = Broker({("a", 0): times, ("b", 0): times, ("alone", 0): times})
     found = admission(builder, broker, tmp_path, max_task_idle=idle)
-    assert found.next(found.beginning())["sure"].keys() == {"alone"}
+    assert found.next(found.beginning())["guaranteed"].keys() == {"alone"}
 
 
 def test_nothing_is_promised_where_batches_have_global_tables(tmp_path: Path) -> None:
@@ -135,7 +135,7 @@ def test_nothing_is_promised_where_batches_have_global_tables(tmp_path: Path) ->
     assert table is not None
     broker = Broker({("in", 0): [0] * 3_000, ("names", 0): [0]})
     found = admission(builder, broker, tmp_path)
-    assert "sure" not in found.next(found.beginning())
+    assert "guaranteed" not in found.next(found.beginning())
 
 
 def test_batches_are_not_closer_than_the_commit_interval_unless_they_are_full(tmp_path: Path) -> None:

@@ -9,9 +9,9 @@ import pytest
 from confluent_kafka import TopicPartition
 
 from millstream.errors import StreamsError
-from millstream.spark.agreement import Committed, SparkLog, check_known, check_new, note, read_note
-from millstream.spark.markers import Marker, check_marker, content_of, read_marker
-from millstream.spark.statefiles import Version
+from millstream.spark.driver.agreement import Committed, SparkLog, check_known, check_new, note, read_note
+from millstream.spark.state.markers import Marker, check_marker, content_of, read_marker
+from millstream.spark.state.statefiles import Version
 
 HERE = "abc"
 ENDS = {batch: {"batch": batch, "now": batch, "topics": {"in": {"0": 10 * batch}}} for batch in range(1, 6)}

@@ -15,7 +15,7 @@ from confluent_kafka import Message, Producer
 from millstream import Consumed, JoinWindows, Produced, Serdes, StreamsBuilder, StreamsConfig, Topology
 from millstream.kafka.detached import DetachedBroker
 from millstream.kafka.partitioner import partition_for
-from millstream.spark.copartitioning import Judge, KeyPlaces
+from millstream.spark.exchange.copartitioning import Judge, KeyPlaces
 from millstream.spark.plan import Plan
 from millstream.spark.program import Program
 from millstream.task.records import RawRecord

@@ -7,9 +7,10 @@ import socket
 from hypothesis import given
 from hypothesis import strategies as st
 
-from millstream.spark.frames import Bundle, Parcel, pack, receive, send, unpack
-from millstream.spark.merging import merged
-from millstream.spark.waves import lane_keys
+from millstream.spark.calls.frames import receive, send
+from millstream.spark.exchange.merging import merged
+from millstream.spark.exchange.parcels import Bundle, Parcel, pack, unpack
+from millstream.spark.exchange.waves import lane_keys
 
 
 def bundle(origin: int, *times: int) -> Bundle:

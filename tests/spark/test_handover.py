@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from millstream.errors import StreamsError
-from millstream.spark.handover import Handover
+from millstream.spark.exchange.handover import Handover
 
 LARGE = b"\x95" * 200_000
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from millstream import Consumed, JoinWindows, Serdes, StreamsBuilder
 from millstream.kafka.admin import Partition
-from millstream.spark.horizon import Horizon
+from millstream.spark.driver.horizon import Horizon
 from millstream.spark.plan import Plan
 
 from .topics import Times

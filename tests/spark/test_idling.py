@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 from millstream.kafka.admin import Partition
-from millstream.spark.idling import Idling
+from millstream.spark.driver.idling import Idling
 
 from .topics import Times
 

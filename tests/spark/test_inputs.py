@@ -16,15 +16,15 @@ from millstream import StreamsConfig, StreamsError
 from millstream.kafka.admin import Admin
 from millstream.kafka.detached import DetachedBroker
 from millstream.kafka.topics import NewTopic
-from millstream.spark.inputs import Inputs
+from millstream.spark.topics.consumer import LaneConsumer
 
 Make = Callable[..., str]
 
 
 @pytest.fixture
-def inputs(broker: DetachedBroker) -> Iterator[Inputs]:
+def inputs(broker: DetachedBroker) -> Iterator[LaneConsumer]:
     config = StreamsConfig(bootstrap_servers=broker.bootstrap_servers, processing_guarantee="exactly_once_v2")
-    made = Inputs(config)
+    made = LaneConsumer(config)
     yield made
     made.close()
 
@@ -48,7 +48,7 @@ def transact(broker: DetachedBroker) -> Callable[..., None]:
     return write
 
 
-def read(inputs: Inputs, topic: str, start: int, end: int) -> list[str]:
+def read(inputs: LaneConsumer, topic: str, start: int, end: int) -> list[str]:
     """The values, unless it takes for ever."""
     found: list[str] = []
 
@@ -63,7 +63,7 @@ def read(inputs: Inputs, topic: str, start: int, end: int) -> list[str]:
     return found
 
 
-def test_ranges_end_where_they_should(inputs: Inputs, make_topic: Make, transact: Callable[..., None]) -> None:
+def test_ranges_end_where_they_should(inputs: LaneConsumer, make_topic: Make, transact: Callable[..., None]) -> None:
     topic = make_topic(1)
     transact(topic, list("abcdefgh"))
     assert read(inputs, topic, 0, 4) == list("abcd")
@@ -73,7 +73,7 @@ def test_ranges_end_where_they_should(inputs: Inputs, make_topic: Make, transact
     assert read(inputs, topic, 10, 12) == ["j"]
 
 
-def test_a_range_may_have_no_record(inputs: Inputs, make_topic: Make, transact: Callable[..., None]) -> None:
+def test_a_range_may_have_no_record(inputs: LaneConsumer, make_topic: Make, transact: Callable[..., None]) -> None:
     topic = make_topic(1)
     transact(topic, ["a"])
     transact(topic, ["b", "c"], commit=False)
@@ -83,7 +83,7 @@ def test_a_range_may_have_no_record(inputs: Inputs, make_topic: Make, transact: 
     assert read(inputs, topic, 4, 7) == ["d"]
 
 
-def test_a_range_can_be_read_again(inputs: Inputs, make_topic: Make, transact: Callable[..., None]) -> None:
+def test_a_range_can_be_read_again(inputs: LaneConsumer, make_topic: Make, transact: Callable[..., None]) -> None:
     topic = make_topic(1)
     transact(topic, list("abcdefgh"))
     for _ in range(2):
@@ -92,13 +92,13 @@ def test_a_range_can_be_read_again(inputs: Inputs, make_topic: Make, transact: C
 
 
 @pytest.fixture
-def with_reset(broker: DetachedBroker) -> Iterator[Callable[[str | timedelta], Inputs]]:
+def with_reset(broker: DetachedBroker) -> Iterator[Callable[[str | timedelta], LaneConsumer]]:
     """`with_reset(policy)`: a consumer that goes on so when records are gone."""
     made = []
 
-    def make(reset: str | timedelta) -> Inputs:
+    def make(reset: str | timedelta) -> LaneConsumer:
         config = StreamsConfig(bootstrap_servers=broker.bootstrap_servers, processing_guarantee="exactly_once_v2")
-        made.append(Inputs(config, reset=lambda topic: reset))
+        made.append(LaneConsumer(config, reset=lambda topic: reset))
         return made[-1]
 
     yield make
@@ -123,7 +123,7 @@ def delete_records(broker: DetachedBroker) -> Callable[[str, int], None]:
     [("earliest", "efgh", 4), (timedelta(days=1), "efgh", 4), ("latest", "", 8), (timedelta(0), "", 8)],
 )
 def test_records_that_are_gone_are_left_out(
-    with_reset: Callable[[str | timedelta], Inputs],
+    with_reset: Callable[[str | timedelta], LaneConsumer],
     make_topic: Make,
     produce: Callable[..., None],
     delete_records: Callable[[str, int], None],
@@ -144,7 +144,7 @@ def test_records_that_are_gone_are_left_out(
 
 
 def test_a_range_that_is_gone_as_a_whole_is_left_out(
-    inputs: Inputs, make_topic: Make, produce: Callable[..., None], delete_records: Callable[[str, int], None]
+    inputs: LaneConsumer, make_topic: Make, produce: Callable[..., None], delete_records: Callable[[str, int], None]
 ) -> None:
     topic = make_topic(1)
     produce(topic, [("k", letter) for letter in "abcdefgh"])
@@ -156,7 +156,7 @@ def test_a_range_that_is_gone_as_a_whole_is_left_out(
 
 
 def test_records_that_are_gone_are_an_error_without_a_reset_policy(
-    with_reset: Callable[[str | timedelta], Inputs],
+    with_reset: Callable[[str | timedelta], LaneConsumer],
     make_topic: Make,
     produce: Callable[..., None],
     delete_records: Callable[[str, int], None],
@@ -176,7 +176,7 @@ def test_records_that_are_gone_are_an_error_without_a_reset_policy(
 
 @pytest.mark.parametrize("count", [3, 6])
 def test_a_topic_that_was_made_again_does_not_keep_a_batch_waiting(
-    inputs: Inputs,
+    inputs: LaneConsumer,
     make_topic: Make,
     produce: Callable[..., None],
     admin: Admin,
@@ -201,7 +201,7 @@ def test_a_topic_that_was_made_again_does_not_keep_a_batch_waiting(
 
 @pytest.mark.parametrize("offset", [3, 100])
 def test_word_of_a_place_that_was_left_is_not_taken_for_one_of_the_range(
-    inputs: Inputs,
+    inputs: LaneConsumer,
     make_topic: Make,
     produce: Callable[..., None],
     monkeypatch: pytest.MonkeyPatch,

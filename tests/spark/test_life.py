@@ -26,11 +26,11 @@ from millstream import (
     Topology,
 )
 from millstream.kafka.admin import Admin
-from millstream.spark.admission import Admission
-from millstream.spark.checkpoint import Checkpoint
 from millstream.spark.client import KafkaStreams, State, UncaughtAction
+from millstream.spark.driver.admission import Admission
 from millstream.spark.plan import Plan
 from millstream.spark.program import Program
+from millstream.spark.state.checkpoint import Checkpoint
 
 from .conftest import PATIENCE, Apps
 from .crashes import crash, interrupt, terminate, wait_until

@@ -13,7 +13,7 @@ from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 from millstream.config import StreamsConfig
 from millstream.errors import StreamsError
 from millstream.kafka.detached import DetachedBroker
-from millstream.spark.ownership import Instance, Ownership
+from millstream.spark.driver.ownership import Instance, Ownership
 
 from .crashes import wait_until
 

@@ -14,7 +14,7 @@ from millstream import (
     StreamsBuilder,
     TopologyError,
 )
-from millstream.spark.plan import Plan, Slot
+from millstream.spark.plan import Plan, TaskId
 
 STRINGS = Consumed(Serdes.string, Serdes.string)
 GROUPED = Grouped(Serdes.string, Serdes.string)
@@ -32,7 +32,7 @@ def test_tasks_fed_by_topics_alone_run_in_the_first_wave() -> None:
 
     assert waves(plan) == [{"a": 0}]
     assert plan.waves == 1
-    assert plan.slots == [Slot(0, partition) for partition in range(4)]
+    assert plan.tasks == [TaskId(0, partition) for partition in range(4)]
 
 
 def test_a_repartition_is_a_wave_later_and_has_its_writers_partitions() -> None:
@@ -80,10 +80,10 @@ def test_every_task_has_one_lane() -> None:
     builder.stream("a", STRINGS).group_by(lambda key, value: value, GROUPED).count().to_stream().to("out")
     plan = Plan(builder.build(), {"a": 5})
 
-    owned = [slot for lane in range(3) for slot in plan.slots_of_lane(lane, 3)]
+    owned = [task_id for lane in range(3) for task_id in plan.tasks_of_lane(lane, 3)]
 
-    assert sorted(owned, key=plan.slots.index) == plan.slots
-    assert all(slot in plan.slots_of_lane(plan.lane_of(slot, 3), 3) for slot in plan.slots)
+    assert sorted(owned, key=plan.tasks.index) == plan.tasks
+    assert all(task_id in plan.tasks_of_lane(plan.lane_of(task_id, 3), 3) for task_id in plan.tasks)
 
 
 def test_topics_that_are_joined_must_have_equally_many_partitions() -> None:

@@ -10,10 +10,10 @@ from urllib.request import urlopen
 import pytest
 
 from millstream import Consumed, MillstreamError, SerdeError, Serdes, StreamsBuilder, StreamsConfig, StreamsError
-from millstream.spark import preflight
-from millstream.spark.checkpoint import checkpoint_location
-from millstream.spark.metrics import MetricsServer, check_port
-from millstream.spark.statistics import Statistics
+from millstream.spark.driver.metrics import MetricsServer, check_port
+from millstream.spark.driver.statistics import Statistics
+from millstream.spark.startup import preflight
+from millstream.spark.state.checkpoint import checkpoint_location
 
 
 @pytest.fixture

@@ -29,12 +29,12 @@ from millstream import (
 from millstream.kafka.admin import Admin
 from millstream.kafka.detached import DetachedBroker
 from millstream.kafka.topics import NewTopic
-from millstream.spark import outputs
 from millstream.spark.client import KafkaStreams
-from millstream.spark.outputs import Outputs
-from millstream.spark.plan import Plan, Slot
+from millstream.spark.lanes import producer as outputs
+from millstream.spark.lanes.producer import LaneProducer
+from millstream.spark.lanes.writing import Writing
+from millstream.spark.plan import Plan, TaskId
 from millstream.spark.program import Program
-from millstream.spark.writing import Writing
 from millstream.task.records import OutputRecord, RawRecord, TracedRecord
 from millstream.task.task import Task
 
@@ -46,7 +46,7 @@ Make = Callable[..., str]
 Produce = Callable[..., None]
 Consume = Callable[..., list[Message]]
 
-SLOT = Slot(0, 0)
+TASK = TaskId(0, 0)
 LARGE = "x" * 150_000
 SOON_SECONDS = 50.0  # many times what it takes; before, it was 60 for each of several tries
 
@@ -83,14 +83,14 @@ class Bench:
         self._task = Task(topology, config, nodes=plan.parts[0].nodes)
         self._program = program
         self._offset = 0
-        self.outputs = Outputs(program, 0)
+        self.outputs = LaneProducer(program, 0)
 
     def wave(self, *chunks: list[tuple[str | None, str]], at_once: bool = True) -> int:
         """Process and write some records; answers how many were written."""
         writing = Writing(self._program, self.outputs, set(), at_once=at_once)
         try:
             for chunk in chunks:
-                writing.add(SLOT, self.processed(chunk))
+                writing.add(TASK, self.processed(chunk))
             writing.commit({0: 7})
         except BaseException:
             self.outputs.abort()

@@ -12,8 +12,8 @@ from typer.testing import CliRunner
 
 from millstream.cli.main import app
 from millstream.errors import StreamsError
-from millstream.spark import class_archive, session
-from millstream.spark.rehearsal import Rehearsal
+from millstream.spark.startup import class_archive, session
+from millstream.spark.startup.rehearsal import Rehearsal
 
 
 @pytest.fixture(autouse=True)

@@ -12,7 +12,7 @@ import cloudpickle
 import pytest
 
 from millstream import Consumed, Processor, Serdes, StreamsBuilder, StreamsConfig, StreamsError, Topology
-from millstream.spark.unshippable import check_shippable
+from millstream.spark.calls.unshippable import check_shippable
 
 # As the functions of a script are.
 cloudpickle.register_pickle_by_value(sys.modules[__name__])

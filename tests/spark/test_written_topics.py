@@ -12,7 +12,7 @@ from millstream import Produced, StreamsBuilder, StreamsConfig, StreamsError, To
 from millstream.kafka.admin import Admin
 from millstream.kafka.errors import AuthenticationFailed
 from millstream.spark.client import KafkaStreams
-from millstream.spark.topics import made_topics, written_topics
+from millstream.spark.topics.written import made_topics, written_topics
 
 from .conftest import Apps
 

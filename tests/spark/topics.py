@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import accumulate
 
 from millstream.kafka.admin import Admin, Partition
-from millstream.spark.lookahead import Lookahead
+from millstream.spark.driver.lookahead import Lookahead
 from millstream.task.records import RawRecord
 
 

@@ -6,7 +6,7 @@ import typer
 from rich.console import Console
 
 from millstream.kafka.jars import kafka_jars
-from millstream.spark import class_archive
+from millstream.spark.startup import class_archive
 
 
 def prepare() -> None:

@@ -15,8 +15,8 @@ from millstream.config import StreamsConfig
 from millstream.kafka.admin import Partition
 from millstream.kafka.errors import TopicMissing
 from millstream.kafka.group_admin import GroupAdmin
-from millstream.spark.checkpoint import Checkpoint, checkpoint_location
-from millstream.spark.statefiles import filesystem
+from millstream.spark.state.checkpoint import Checkpoint, checkpoint_location
+from millstream.spark.state.statefiles import filesystem
 from millstream.topology.nodes import SourceNode
 from millstream.topology.topology import Topology
 

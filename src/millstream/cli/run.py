@@ -15,10 +15,10 @@ from millstream.cli.loading import load_application
 from millstream.cli.logs import LogFormat, set_up_logging
 from millstream.cli.progress import Now, Teller, watch
 from millstream.config import StreamsConfig
-from millstream.spark.checkpoint import checkpoint_location
 from millstream.spark.client import KafkaStreams, State
-from millstream.spark.preflight import check
-from millstream.spark.signals import StopSignals
+from millstream.spark.startup.preflight import check
+from millstream.spark.startup.signals import StopSignals
+from millstream.spark.state.checkpoint import checkpoint_location
 
 
 def run(

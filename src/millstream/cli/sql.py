@@ -20,7 +20,7 @@ from millstream.cli.logs import LogFormat, set_up_logging
 from millstream.cli.progress import Now, Teller, watch
 from millstream.config import StreamsConfig
 from millstream.errors import ArgumentError
-from millstream.spark.signals import StopSignals
+from millstream.spark.startup.signals import StopSignals
 from millstream.sql.engine.answers.entities import CurrentStatus, Entity, PrintedTopic, WarningEntity
 
 if TYPE_CHECKING:

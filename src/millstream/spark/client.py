@@ -20,15 +20,15 @@ from pyspark.sql.streaming.query import StreamingQuery
 from millstream.config import StreamsConfig
 from millstream.errors import FencedError, MillstreamError, StreamsError
 from millstream.kafka.embedded import with_broker
-from millstream.spark import preflight
-from millstream.spark.checkpoint import Checkpoint, checkpoint_location
+from millstream.spark.driver.metrics import MetricsServer
+from millstream.spark.driver.ownership import Ownership
+from millstream.spark.driver.statistics import Statistics
 from millstream.spark.failures import is_marked, of_spark
 from millstream.spark.launch import Launched, launch
-from millstream.spark.metrics import MetricsServer
-from millstream.spark.ownership import Ownership
-from millstream.spark.session import spark_session
-from millstream.spark.signals import StopSignals, say
-from millstream.spark.statistics import Statistics
+from millstream.spark.startup import preflight
+from millstream.spark.startup.session import spark_session
+from millstream.spark.startup.signals import StopSignals, say
+from millstream.spark.state.checkpoint import Checkpoint, checkpoint_location
 from millstream.topology.topology import Topology
 
 log = logging.getLogger("millstream.client")

@@ -20,22 +20,21 @@ from millstream.errors import StreamsError
 from millstream.kafka.admin import Admin
 from millstream.kafka.clients import make_producer
 from millstream.kafka.topics import NewTopic
-from millstream.spark import lane_client
-from millstream.spark.admission import LAST, OTHER_TOPICS
-from millstream.spark.agreement import check_agreement, progress_of
-from millstream.spark.checkpoint import Checkpoint, checkpoint_location, run_name
-from millstream.spark.frames import unpack
-from millstream.spark.outputs import transactional_id
-from millstream.spark.ownership import Ownership
+from millstream.spark.calls import client as lane_client
+from millstream.spark.calls.run_directory import drivers_directory
+from millstream.spark.calls.shipping import PROGRAM, shipped
+from millstream.spark.driver.admission import LAST, OTHER_TOPICS
+from millstream.spark.driver.agreement import check_agreement, progress_of
+from millstream.spark.driver.ownership import Ownership
+from millstream.spark.driver.source import FORMAT, MEMBERSHIP, RESTS, SCHEMA, MillstreamSource, Run
+from millstream.spark.driver.statistics import Statistics
+from millstream.spark.exchange.parcels import unpack
+from millstream.spark.exchange.waves import lane_keys, wave_function
 from millstream.spark.plan import Plan
 from millstream.spark.program import Program
-from millstream.spark.run_directory import drivers_directory
-from millstream.spark.session import lanes_of
-from millstream.spark.shipping import PROGRAM, shipped
-from millstream.spark.source import FORMAT, MEMBERSHIP, RESTS, SCHEMA, MillstreamSource, Run
-from millstream.spark.statistics import Statistics
-from millstream.spark.topics import made_topics, written_topics
-from millstream.spark.waves import lane_keys, wave_function
+from millstream.spark.startup.session import lanes_of
+from millstream.spark.state.checkpoint import Checkpoint, checkpoint_location, run_name
+from millstream.spark.topics.written import made_topics, written_topics
 from millstream.topology.nodes import SourceNode
 from millstream.topology.topology import Topology
 
@@ -131,7 +130,7 @@ def launch(topology: Topology, config: StreamsConfig, session: SparkSession, own
         admin.wait_until_available()
         external = _external_topics(topology, config, admin)
         plan = Plan(topology, external)
-        lanes = min(lanes_of(session), max(1, len(plan.slots)))
+        lanes = min(lanes_of(session), max(1, len(plan.tasks)))
         checkpoint = Checkpoint(checkpoint_location(config))
         remembered = checkpoint.compare(config.application_id, topology, plan, lanes, ownership.checkpoint)
         run_id = run_name(config.application_id, uuid.uuid4().hex)
@@ -149,7 +148,7 @@ def launch(topology: Topology, config: StreamsConfig, session: SparkSession, own
         )
         checkpoint.remember(remembered)
     if config.exactly_once and remembered.moved:  # their lanes do not shut out those they had before
-        _shut_out(config, range(remembered.lanes))
+        _shut_out(program, remembered.lanes)
     directory = drivers_directory(run_id)
     pickled = shipped(program)
     (directory / PROGRAM).write_bytes(pickled)
@@ -176,7 +175,7 @@ def _external_topics(topology: Topology, config: StreamsConfig, admin: Admin) ->
     return known | made_topics(written_topics(topology, config), known, admin)
 
 
-def _shut_out(config: StreamsConfig, lanes: range) -> None:
+def _shut_out(program: Program, lanes: int) -> None:
     """End what lanes of an earlier run may still have under way."""
-    for lane in lanes:
-        make_producer(config, transactional_id(config.application_id, lane)).init_transactions(60)
+    for lane in range(lanes):
+        make_producer(program.config, program.transactional_id(lane)).init_transactions(60)

@@ -16,16 +16,19 @@ from millstream.topology.nodes import SinkNode, SourceNode
 from millstream.topology.partitions import resolve_partitions
 from millstream.topology.topology import Topology
 
+#: A topic and a partition.
+Partition = tuple[str, int]
+
 
 @dataclass(frozen=True)
-class Slot:
+class TaskId:
     """One task: a partition of a sub-topology."""
 
     sub_topology: int
     partition: int
 
     @property
-    def task_id(self) -> str:
+    def name(self) -> str:
         """As Kafka Streams writes it."""
         return f"{self.sub_topology}_{self.partition}"
 
@@ -54,7 +57,9 @@ class Plan:
         }
         self.waves = 1 + max((wave for part in self.parts.values() for wave in part.topics.values()), default=0)
         #: Every task in a fixed order; its place decides its lane.
-        self.slots = [Slot(part.id, partition) for part in self.parts.values() for partition in range(part.partitions)]
+        self.tasks = [
+            TaskId(part.id, partition) for part in self.parts.values() for partition in range(part.partitions)
+        ]
         self._readers: dict[str, list[int]] = {}
         for part in self.parts.values():
             for topic in part.topics:
@@ -65,19 +70,19 @@ class Plan:
         count = self.internal.get(topic)
         return self.external[topic] if count is None else count
 
-    def slots_of_lane(self, lane: int, lanes: int) -> list[Slot]:
+    def tasks_of_lane(self, lane: int, lanes: int) -> list[TaskId]:
         """The tasks that a lane owns."""
-        return self.slots[lane::lanes]
+        return self.tasks[lane::lanes]
 
-    def lane_of(self, slot: Slot, lanes: int) -> int:
+    def lane_of(self, task_id: TaskId, lanes: int) -> int:
         """The lane that owns a task."""
-        return self.slots.index(slot) % lanes
+        return self.tasks.index(task_id) % lanes
 
     def reading_lane(self, topic: str, partition: int, lanes: int) -> int:
         """The lane that reads a partition: the one of the first task that takes it in wave 0, else any fixed one."""
         for part in self.readers(topic):
             if self.parts[part].topics[topic] == 0:
-                return self.lane_of(Slot(part, partition), lanes)
+                return self.lane_of(TaskId(part, partition), lanes)
         return partition % lanes
 
     def readers(self, topic: str) -> list[int]:

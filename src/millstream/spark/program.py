@@ -11,8 +11,8 @@ from millstream.config import StreamsConfig
 from millstream.errors import StreamsError
 from millstream.kafka.admin import Admin
 from millstream.processors.user import UserOperator
-from millstream.spark.checkpoint import marker_name
-from millstream.spark.plan import Plan, Slot
+from millstream.spark.plan import Plan, TaskId
+from millstream.spark.state.checkpoint import marker_name
 from millstream.topology.nodes import OffsetReset, ProcessorNode, SourceNode
 from millstream.topology.topology import Topology
 
@@ -48,9 +48,13 @@ class Program:
         """The topic by whose committed offsets tasks tell which batches' outputs are out."""
         return f"{self.config.application_id}-progress"
 
-    def marker(self, slot: Slot, wave: int) -> int:
+    def transactional_id(self, lane: int) -> str:
+        """The transactional id of a lane: whoever takes the lane over shuts out who had it before."""
+        return f"{self.config.application_id}-lane-{lane}"
+
+    def marker(self, task_id: TaskId, wave: int) -> int:
         """The partition of the progress topic that tells how far a task's outputs of a wave are committed."""
-        return self.markers[marker_name(slot, wave)]
+        return self.markers[marker_name(task_id, wave)]
 
     @property
     def has_user_code(self) -> bool:

@@ -12,7 +12,7 @@
     the keys, then the values
 
 Numbers are little-endian. Entries are in the order in which the keys were first written; a key is there once. There is
-no checksum here: whoever stores a segment has one over all that is stored (`millstream.spark.stateformat`).
+no checksum here: whoever stores a segment has one over all that is stored (`millstream.spark.state.stateformat`).
 """
 
 from __future__ import annotations

@@ -68,10 +68,10 @@ def flaky(tokens: str) -> Callable[[Any], Any]:
 
 
 def works_ahead() -> bool:
-    """Whether a lane is at work here before it was asked to, see millstream/spark/early.py."""
+    """Whether a lane is at work here before it was asked to, see millstream/spark/lanes/ahead.py."""
     frame: FrameType | None = sys._getframe()
     while frame is not None:
-        if frame.f_globals.get("__name__") == "millstream.spark.early":
+        if frame.f_globals.get("__name__") == "millstream.spark.lanes.ahead":
             return True
         frame = frame.f_back
     return False

@@ -37,7 +37,7 @@ KINDS: dict[str, Callable[[Process], bool]] = {
     "worker": lambda process: "pyspark.worker" in process.command and "java" not in process.command,
     # What tells the driver which offsets there are.
     "reader": lambda process: "python_streaming_source_runner" in process.command,
-    "lane": lambda process: "lane_server" in process.command,
+    "lane": lambda process: "spark.lanes.server" in process.command,
     "executor": lambda process: "CoarseGrainedExecutorBackend" in process.command and "java" in process.command,
 }
 

@@ -58,7 +58,7 @@ def compare(truth: Truth, values: Values, topics: Topics, *, caching: bool) -> F
         truth: what the inputs say.
         values: results, of each topic and key in their order.
         topics: the topics.
-        caching: whether only the last count of a key is sure to be there.
+        caching: whether only the last count of a key is guaranteed to be there.
     """
     lost = doubled = disordered = 0
     examples: list[str] = []

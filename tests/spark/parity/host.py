@@ -18,7 +18,7 @@ from millstream import Serdes, StreamsConfig, Topology
 from millstream.kafka.admin import Admin
 from millstream.kafka.topics import NewTopic
 from millstream.spark.client import KafkaStreams
-from millstream.spark.session import spark_session
+from millstream.spark.startup.session import spark_session
 
 from .compare import Output
 from .feeds import PARTITIONS, Input

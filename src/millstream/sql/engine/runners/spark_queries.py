@@ -16,10 +16,10 @@ from pyspark.sql import SparkSession
 from millstream.config import StreamsConfig
 from millstream.errors import MillstreamError
 from millstream.kafka.admin import Admin
-from millstream.spark.checkpoint import checkpoint_location
 from millstream.spark.client import KafkaStreams, State
-from millstream.spark.preflight import check_java
-from millstream.spark.session import spark_session
+from millstream.spark.startup.preflight import check_java
+from millstream.spark.startup.session import spark_session
+from millstream.spark.state.checkpoint import checkpoint_location
 from millstream.sql.engine.queries import PersistentQuery, QueryState
 from millstream.sql.engine.runners.applications import application_config
 from millstream.sql.errors import SqlError, tell

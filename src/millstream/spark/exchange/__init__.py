@@ -1,0 +1,1 @@
+"""What goes from one wave to the next, in the forms that both sides know."""

@@ -1,0 +1,68 @@
+"""The waves after the first: what Spark's exchange brings a lane, the lane takes in."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Iterator
+
+import mmh3
+import pyarrow as pa
+from pyspark import TaskContext
+
+from millstream.spark.calls import client as lane_client
+from millstream.spark.exchange.parcels import unpack
+
+_INT = struct.Struct("<i")
+_SPARK_SEED = 42
+
+
+def lane_keys(lanes: int) -> list[int]:
+    """For each lane a number that Spark's hash puts on the shuffle partition of that lane."""
+    keys: dict[int, int] = {}
+    candidate = 0
+    while len(keys) < lanes:
+        keys.setdefault(mmh3.hash(_INT.pack(candidate), _SPARK_SEED) % lanes, candidate)
+        candidate += 1
+    return [keys[lane] for lane in range(lanes)]
+
+
+def wave_function(
+    wave: int, run_id: str, driver: int | None, program: bytes, keys: list[int]
+) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    """The function that Spark maps over the partitions of a wave; partitions are lanes."""
+
+    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        context = TaskContext.get()
+        lane = 0 if context is None else context.partitionId()
+        mine: list[bytes] = []
+        rows: list[tuple[int, int, bytes]] = []
+        for batch in batches:
+            for key, to_wave, parcel in zip(*(column.to_pylist() for column in batch.columns), strict=True):
+                if to_wave == wave:
+                    mine.append(parcel)
+                else:
+                    rows.append((key, to_wave, parcel))
+        if mine:
+            head = unpack(min(mine, key=len))
+            request = {
+                "batch": head.batch,
+                "wave": wave,
+                "now": head.now,
+                "attempt": 0 if context is None else context.attemptNumber(),
+                "ranges": [],
+                "globals": [],
+                "parcels": mine,
+                "guaranteed": [],
+                "content": head.content,
+                "membership": head.membership,
+            }
+            results = lane_client.call(run_id, lane, driver, program, request)
+            rows += [(keys[to], to_wave, parcel) for to, to_wave, parcel in results]
+        if rows:
+            lanes, waves, parcels = zip(*rows, strict=True)
+            yield pa.RecordBatch.from_arrays(
+                [pa.array(lanes, pa.int32()), pa.array(waves, pa.int32()), pa.array(parcels, pa.binary())],
+                names=["lane", "wave", "parcel"],
+            )
+
+    return run

@@ -1,0 +1,225 @@
+"""The process of a lane: answers on a socket until its application or its driver is gone.
+
+python -m millstream.spark.lanes.server SOCKET LANE DRIVER-PID, with the run's secret as its input
+"""
+
+from __future__ import annotations
+
+import contextlib
+import faulthandler
+import gc
+import logging
+import os
+import shutil
+import signal
+import socket
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+from millstream.errors import MillstreamError
+from millstream.spark.calls.frames import receive, send
+from millstream.spark.calls.handshake import NotOursError, greet_client
+from millstream.spark.calls.processes import alive
+from millstream.spark.calls.pulse import PulseTaker
+from millstream.spark.calls.shipping import PROGRAM, unpacked
+from millstream.spark.calls.waiting import stack_path
+from millstream.spark.exchange.handover import Handover
+from millstream.spark.exchange.parcels import pack, unpack
+from millstream.spark.failures import described
+from millstream.spark.lanes.lane import Lane, WaveRequest
+from millstream.spark.lanes.producer import ProducerStuck
+from millstream.spark.state.statefiles import Version
+
+log = logging.getLogger("millstream.spark")
+
+#: A lane that nobody asks anything ends; it is started again when it is needed.
+_IDLE_SECONDS = 600
+_LOOK_SECONDS = 1.0
+_REQUESTS_A_COLLECTION = 500
+#: How long a lane that is no longer wanted may take to end properly.
+_GRACE_SECONDS = 5.0
+#: How long a client may take to prove what it is.
+_GREETING_SECONDS = 10.0
+
+
+def serve(path: str, index: int, driver: int | None, secret: bytes) -> None:
+    """Answer requests, one at a time."""
+    listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    temporary = f"{path}.{os.getpid()}"
+    listener.bind(temporary)
+    listener.listen()
+    os.replace(temporary, path)  # from here on others find it, and find it listening
+    pulse = PulseTaker(Path(path))
+    place = _Place(path, driver, pulse)
+    threading.Thread(target=place.watch, name="watch", daemon=True).start()
+    # Where lanes are on several machines, files of one cannot be read by the others.
+    handover = Handover(None if driver is None else Path(path).parent, index)
+    lane: Lane | None = None
+    asked = time.monotonic()
+    garbage = _Garbage()
+    try:
+        while time.monotonic() - asked < _IDLE_SECONDS and place.is_wanted:
+            pulse.begin("records of the next batch")
+            busy = lane is not None and lane.work_ahead()
+            pulse.end()
+            listener.settimeout(0 if busy else _LOOK_SECONDS)
+            try:
+                connection, _ = listener.accept()
+            except BlockingIOError:
+                continue
+            except TimeoutError:
+                garbage.collect_all()
+                continue
+            with connection:
+                lane = _converse(connection, secret, lane, index, handover, pulse)
+            asked = time.monotonic()
+            garbage.collect()
+    finally:
+        if lane is not None:
+            lane.close()
+        place.leave()
+
+
+class _Garbage:
+    """Collects between requests: in the middle of a batch, all its records would be gone through again and again."""
+
+    def __init__(self) -> None:
+        gc.disable()
+        self._requests = 0
+
+    def collect(self) -> None:
+        """After a request."""
+        self._requests += 1
+        if self._requests < _REQUESTS_A_COLLECTION:
+            gc.collect(1)
+        else:
+            self.collect_all()
+
+    def collect_all(self) -> None:
+        """When there is time: what tasks keep is much, and lives long."""
+        if self._requests:
+            self._requests = 0
+            gc.collect()
+
+
+class _Place:
+    """A lane's socket: as long as it is there, and its driver is, the lane is wanted."""
+
+    def __init__(self, path: str, driver: int | None, pulse: PulseTaker) -> None:
+        self._path = Path(path)
+        self._driver = driver
+        self._pulse = pulse
+        self._mine = self._identity()
+
+    @property
+    def is_wanted(self) -> bool:
+        return self._run_goes_on and self._is_mine
+
+    def watch(self) -> None:
+        """End the process when it is not wanted, even while it waits for a broker that is away."""
+        while self.is_wanted:
+            with contextlib.suppress(OSError):  # the run is over, or the disk full
+                self._pulse.take()
+            time.sleep(_LOOK_SECONDS)
+        time.sleep(_GRACE_SECONDS)
+        self.leave()
+        os._exit(1)
+
+    def leave(self) -> None:
+        """Remove what nobody else needs."""
+        if self._is_mine:  # not that of a lane that was started in this one's place
+            self._path.unlink(missing_ok=True)
+        if not self._run_goes_on:
+            shutil.rmtree(self._path.parent, ignore_errors=True)
+
+    @property
+    def _run_goes_on(self) -> bool:
+        if self._driver is None:
+            return True
+        # The driver removes the program when it closes; it may do so while a lane is only starting.
+        return alive(self._driver) and (self._path.parent / PROGRAM).exists()
+
+    @property
+    def _is_mine(self) -> bool:
+        return self._mine is not None and self._identity() == self._mine
+
+    def _identity(self) -> tuple[int, int] | None:
+        try:
+            found = self._path.stat()
+        except FileNotFoundError:
+            return None
+        return found.st_ino, found.st_ctime_ns  # numbers of inodes are used again
+
+
+def _converse(
+    connection: socket.socket, secret: bytes, lane: Lane | None, index: int, handover: Handover, pulse: PulseTaker
+) -> Lane | None:
+    """Answer until the other side is through; the lane that is left, if there is one."""
+    try:
+        connection.settimeout(_GREETING_SECONDS)
+        greet_client(connection, secret)
+        connection.settimeout(None)
+        while (request := receive(connection)) is not None:
+            if "program" in request:
+                pulse.begin("its start")
+                known, lane = lane, lane or Lane(unpacked(request["program"]), index)
+                send(connection, {"ok": True})
+                if known is None:
+                    with contextlib.suppress(MillstreamError):  # the first batch meets it again, and tells
+                        lane.prepare()
+                pulse.end()
+            elif lane is None:
+                send(connection, {"need_program": True})
+            else:
+                pulse.begin(f"batch {request['batch']}" + (f", wave {request['wave']}" if request["wave"] else ""))
+                try:
+                    answer: dict[str, Any] = {"rows": _run(lane, request, handover)}
+                except ProducerStuck:
+                    log.warning("the producer hangs; the lane starts anew")
+                    os._exit(1)  # who asked starts another one
+                except Exception as error:
+                    # What a failed wave left behind is unknown; everything is read again. Before anybody is told: who
+                    # asked may be gone by now, and the lane must not stay because of that.
+                    answer = {"error": described(error)}
+                    with contextlib.suppress(Exception):
+                        lane.close()
+                    lane = None
+                pulse.end_request()
+                send(connection, answer)
+    except NotOursError as error:
+        log.warning("%s", error)
+    except (ConnectionError, TimeoutError):
+        pass
+    return lane
+
+
+def _run(lane: Lane, request: dict[str, Any], handover: Handover) -> list[tuple[int, int, bytes]]:
+    batch, wave = request["batch"], request["wave"]
+    if wave == 0:
+        handover.forget_before(batch)
+    rows = lane.run(
+        WaveRequest(
+            Version(batch, wave),
+            request["now"],
+            request["attempt"],
+            {(topic, partition): (start, end) for topic, partition, start, end in request["ranges"]},
+            {(topic, partition): end for topic, partition, end in request["globals"]},
+            [unpack(handover.take(parcel)) for parcel in request["parcels"]],
+            {(topic, partition): end for topic, partition, end in request["guaranteed"]},
+            request["content"],
+            request["membership"],
+        )
+    )
+    return [(to, parcel.wave, handover.give(batch, wave, to, parcel.wave, pack(parcel))) for to, parcel in rows]
+
+
+if __name__ == "__main__":
+    logging.basicConfig(level=os.environ.get("MILLSTREAM_LOG_LEVEL", "WARNING"), format="%(asctime)s %(message)s")
+    faulthandler.enable()  # says in its log of what it dies
+    with stack_path(Path(sys.argv[1])).open("ab", buffering=0) as stack:
+        faulthandler.register(signal.SIGUSR1, file=stack)  # says there where it is
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)  # it ends with its driver, which may have a batch to finish
+        serve(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]) or None, sys.stdin.buffer.read())

@@ -1,0 +1,52 @@
+"""What can be found wrong before Spark starts, which takes seconds and says things in its own way."""
+
+from __future__ import annotations
+
+from pyspark.sql import SparkSession
+
+from millstream.config import StreamsConfig
+from millstream.kafka.java import find_java
+from millstream.spark.calls.unshippable import check_shippable
+from millstream.spark.driver.metrics import check_port
+from millstream.task.serdes import node_serdes, store_with_serdes
+from millstream.task.stores import used_stores
+from millstream.topology.nodes import ProcessorNode
+from millstream.topology.topology import Topology
+
+
+def check(topology: Topology, config: StreamsConfig) -> None:
+    """Refuse an application that cannot run: no Java, no serdes, a port in use, functions that cannot be sent.
+
+    Raises:
+        MillstreamError: says what is missing.
+    """
+    check_java()
+    check_serdes(topology, config)
+    check_port(config)
+    check_shippable(topology, config)
+
+
+def check_java() -> None:
+    """Refuse to start Spark without Java; a session that runs has one.
+
+    Raises:
+        MillstreamError: there is none, or it is too old.
+    """
+    if SparkSession.getActiveSession() is None:
+        find_java()
+
+
+def check_serdes(topology: Topology, config: StreamsConfig) -> None:
+    """Find the serdes of all sources, sinks and stores, as tasks will.
+
+    Raises:
+        SerdeError: one is missing.
+    """
+    for node in topology.nodes.values():
+        if not isinstance(node, ProcessorNode):
+            node_serdes(node, config)
+    for name in used_stores(topology.nodes.values()):
+        if name in topology.stores:
+            store_with_serdes(topology.stores[name], config)
+    for store in topology.global_stores.values():
+        store_with_serdes(store.builder, config)

@@ -1,0 +1,104 @@
+"""The Spark session of an application."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import re
+import sys
+import threading
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from millstream.config import StreamsConfig
+from millstream.spark.failures import is_news
+from millstream.spark.startup import class_archive
+from millstream.spark.startup.signals import signals_are_the_drivers
+
+#: A failed task is tried again; Spark's local mode would not do that by itself.
+_LOCAL_TRIES = 4
+
+#: Spark's own JVM plans small batches and passes little on: the quick compiler alone, and no threads that collect.
+LOCAL_JVM = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+
+_WORKER_PYTHON = Path(__file__).with_name("worker_python.sh")
+_LOGGING = Path(__file__).with_name("log4j2.properties")
+
+_DEFAULTS = {
+    "spark.ui.enabled": "false",
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.execution.pyspark.binaryAsBytes": "true",
+    "spark.ui.showConsoleProgress": "false",
+    # Spark's default forks processes for every file of a local checkpoint.
+    "spark.sql.streaming.checkpointFileManagerClass": (
+        "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
+    ),
+    "spark.sql.streaming.minBatchesToRetain": "20",
+    "spark.sql.streaming.numRecentProgressUpdates": "20",
+    "spark.sql.streaming.noDataMicroBatches.enabled": "false",
+    "spark.sql.streaming.pollingDelay": "1ms",
+    "spark.sql.streaming.stopTimeout": "60s",
+}
+
+
+def spark_session(config: StreamsConfig) -> SparkSession:
+    """The session of this process, made if there is none."""
+    active = SparkSession.getActiveSession()
+    if active is not None:
+        return active
+    master = _master(config)
+    _choose_python(local=master.startswith("local["))
+    builder = SparkSession.builder.appName(config.application_id).master(master)
+    local = (
+        {"spark.driver.extraJavaOptions": " ".join([LOCAL_JVM, *_logging(), *class_archive.options_to_use()])}
+        if master.startswith("local[")
+        else {}
+    )
+    for name, value in {**_DEFAULTS, **local, **{key: str(value) for key, value in config.spark.items()}}.items():
+        builder = builder.config(name, value)
+    with signals_are_the_drivers(local=bool(local)):
+        session = builder.getOrCreate()
+    session.sparkContext.setLogLevel("ERROR")
+    logging.getLogger("py4j.clientserver").addFilter(is_news)
+    if local:
+        threading.Thread(target=_warm_up, args=(session,), name="warm-up", daemon=True).start()
+    return session
+
+
+def _warm_up(session: SparkSession) -> None:
+    """Go the way of a batch's results once: the first time it is slow, and now the JVM only waits for processes."""
+    with contextlib.suppress(Exception):  # somebody stopped the session
+        session.createDataFrame([(0, b""), (1, b"")], "lane int, parcel binary").repartition(2, "lane").collect()
+
+
+def _logging() -> list[str]:
+    """Spark's log, unless somebody has configured it: an error that the application tells is not told five times."""
+    if os.environ.keys() & {"SPARK_CONF_DIR", "SPARK_HOME"}:
+        return []
+    return [f"-Dlog4j2.configurationFile={_LOGGING.as_uri()}"]
+
+
+def _choose_python(*, local: bool) -> None:
+    """Have Spark's processes use this Python; those on this machine start it in a quicker way."""
+    if "PYSPARK_PYTHON" not in os.environ:
+        quick = local and os.access(_WORKER_PYTHON, os.X_OK)
+        os.environ["MILLSTREAM_PYTHON"] = sys.executable
+        os.environ["PYSPARK_PYTHON"] = str(_WORKER_PYTHON) if quick else sys.executable
+
+
+def lanes_of(session: SparkSession) -> int:
+    """How many lanes to use: one for each core that Spark has."""
+    return max(1, session.sparkContext.defaultParallelism)
+
+
+def _master(config: StreamsConfig) -> str:
+    if config.master is None:
+        return f"local[{config.num_stream_threads},{_LOCAL_TRIES}]"
+    plain = re.fullmatch(r"local\[(\d+|\*)\]|local", config.master)
+    if plain:
+        return f"local[{plain.group(1) or 1},{_LOCAL_TRIES}]"
+    return config.master

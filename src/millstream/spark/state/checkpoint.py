@@ -1,0 +1,203 @@
+"""What a checkpoint remembers of its application, and what may change."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pyarrow import fs
+
+from millstream.config import StreamsConfig
+from millstream.errors import StreamsError
+from millstream.kafka.places import state_directory
+from millstream.spark.plan import Plan, TaskId
+from millstream.spark.state.statefiles import filesystem
+from millstream.topology.topology import Topology
+
+_NAME = "application.json"
+#: Raised with every change that an older version cannot read, or whose older form this version cannot.
+_FORMAT = 2
+
+
+@dataclass(frozen=True)
+class Remembered:
+    """What an earlier run left."""
+
+    #: Whether there was no earlier run.
+    is_new: bool
+    lanes: int
+    #: Whether tasks may have had other lanes.
+    moved: bool
+    #: Of the checkpoint: what was noted elsewhere for another one does not count for this one.
+    id: str
+    #: The partition of the progress topic for each task and wave.
+    markers: dict[str, int]
+    #: What is to be remembered of this run.
+    note: dict[str, Any]
+
+
+class Checkpoint:
+    """The part of a checkpoint location that is Millstream's."""
+
+    def __init__(self, location: str) -> None:
+        self.location = location
+        self._file_system, self._path = filesystem(location)
+        self._path += "/millstream"
+
+    def known_id(self) -> str | None:
+        """The checkpoint's id; None if there is no checkpoint yet.
+
+        Raises:
+            StreamsError: it was made by a version of Millstream whose checkpoints this one cannot read.
+        """
+        before = self._before()
+        return None if before is None else str(before["id"])
+
+    def compare(
+        self, application_id: str, topology: Topology, plan: Plan, lanes: int, checkpoint_id: str
+    ) -> Remembered:
+        """Compare with what the checkpoint remembers.
+
+        Args:
+            application_id: whose checkpoint it is to be.
+            topology: what runs.
+            plan: its tasks.
+            lanes: how many lanes share them.
+            checkpoint_id: the id of a checkpoint that is new.
+
+        Raises:
+            StreamsError: it belongs to another application, or to a topology that cannot go on from it.
+        """
+        before = self._before()
+        now: dict[str, Any] = {
+            "format": _FORMAT,
+            "application_id": application_id,
+            "tasks": {str(part.id): part.partitions for part in plan.parts.values()},
+            "stores": _stores(topology, plan),
+            "topics": sorted({topic for part in plan.parts.values() for topic in part.topics}),
+            "lanes": lanes,
+            "id": checkpoint_id,
+            "markers": _markers(plan, {}),
+            "describe": str(topology.describe()),
+        }
+        if before is not None:
+            self._check(before, now)
+            now["lanes"] = max(lanes, before["lanes"])
+            now["id"] = before["id"]
+            now["markers"] = _markers(plan, before["markers"])
+        moved = before is not None and (before["lanes"], before["tasks"]) != (lanes, now["tasks"])
+        return Remembered(
+            before is None, lanes if before is None else before["lanes"], moved, now["id"], now["markers"], now
+        )
+
+    def remember(self, run: Remembered) -> None:
+        """Have the next start compare with this run."""
+        self.write(_NAME, run.note)
+
+    def _before(self) -> dict[str, Any] | None:
+        before = self.read(_NAME)
+        if before is not None and before.get("format") != _FORMAT:
+            newer = isinstance(before.get("format"), int) and before["format"] > _FORMAT
+            raise StreamsError(
+                f"the checkpoint has the format of {'a newer' if newer else 'an older'} Millstream",
+                detail=f"{self.location} has format {before.get('format')}, this version reads format {_FORMAT}",
+                hint="run it with the version it was made with"
+                + ("" if newer else ", or begin anew on purpose: millstream reset"),
+            )
+        return before
+
+    def _check(self, before: dict[str, Any], now: dict[str, Any]) -> None:
+        if before["application_id"] != now["application_id"]:
+            raise StreamsError(
+                "this checkpoint belongs to another application",
+                detail=f"{self.location} is that of '{before['application_id']}', this is '{now['application_id']}'",
+                hint="give every application its own checkpoint_location",
+            )
+        problems = []
+        for store, task in before["stores"].items():
+            if store in now["stores"] and now["stores"][store] != task:
+                problems.append(f"store '{store}' moved from sub-topology {task} to {now['stores'][store]}")
+            elif store not in now["stores"]:
+                problems.append(f"store '{store}' is gone")
+        stateful = {str(part) for part in before["stores"].values()}
+        for part, count in before["tasks"].items():
+            # Without state, it does not matter that equal keys may now lie in other partitions.
+            if part in stateful and now["tasks"].get(part, count) != count:
+                problems.append(f"sub-topology {part} had {count} partitions and has {now['tasks'][part]}")
+        if problems:
+            raise StreamsError(
+                "the topology has changed in a way that its state cannot follow",
+                detail="; ".join(problems),
+                hint="name stores and repartitions so that they keep their places (Materialized, Grouped), undo the "
+                "change (for more partitions: write to a new topic that has them), or start anew with another "
+                "checkpoint_location",
+            )
+
+    def read(self, name: str) -> dict[str, Any] | None:
+        """A note that was written before; None if there is none."""
+        path = f"{self._path}/{name}"
+        try:
+            if self._file_system.get_file_info(path).type == fs.FileType.NotFound:
+                return None
+            with self._file_system.open_input_stream(path) as stream:
+                found: dict[str, Any] = json.loads(stream.read())
+                return found
+        except (OSError, ValueError) as error:
+            raise StreamsError("the checkpoint cannot be read", detail=f"{path}: {error}") from error
+
+    def write(self, name: str, content: dict[str, Any]) -> None:
+        """Write a note, as a whole or not at all."""
+        path = f"{self._path}/{name}"
+        try:
+            self._file_system.create_dir(self._path, recursive=True)
+            with self._file_system.open_output_stream(f"{path}.tmp") as stream:
+                stream.write(json.dumps(content, indent=2).encode())
+            self._file_system.move(f"{path}.tmp", path)
+        except OSError as error:
+            raise StreamsError(
+                "the checkpoint cannot be written",
+                detail=f"{path}: {error}",
+                hint="checkpoint_location must be a directory that can be written, with room in it",
+            ) from error
+
+
+def _stores(topology: Topology, plan: Plan) -> dict[str, int]:
+    found = {}
+    for part in plan.parts.values():
+        for name in part.nodes:
+            for store in getattr(topology.nodes[name], "stores", ()):
+                found[store] = part.id
+    return found
+
+
+def _markers(plan: Plan, before: dict[str, int]) -> dict[str, int]:
+    """A number for each task and wave: the one it had before, else a new one."""
+    markers = dict(before)
+    for task_id in plan.tasks:
+        for wave in sorted(set(plan.parts[task_id.sub_topology].topics.values())):
+            markers.setdefault(marker_name(task_id, wave), len(markers))
+    return markers
+
+
+def marker_name(task_id: TaskId, wave: int) -> str:
+    """What a task's outputs of a wave are called among the markers."""
+    return f"{task_id.name}/{wave}"
+
+
+def checkpoint_location(config: StreamsConfig) -> str:
+    """Where an application keeps what a restart needs: as configured, else below `state_dir` or the user's directory.
+
+    Never in a temporary directory: what is lost with the next boot is no checkpoint.
+    """
+    if config.checkpoint_location is not None:
+        return str(config.checkpoint_location)
+    base = Path(config.state_dir) if config.state_dir is not None else state_directory() / "applications"
+    return str(base / config.application_id / "checkpoint")
+
+
+def run_name(application_id: str, unique: str) -> str:
+    """A short name for a run that can be part of a socket's path."""
+    return hashlib.sha256(f"{application_id}/{unique}".encode()).hexdigest()[:16]
