@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import timedelta
@@ -17,7 +16,8 @@ from millstream import Consumed, GlobalKTable, JoinWindows, Serdes, StreamsBuild
 from millstream.kafka.admin import Partition
 from millstream.kafka.errors import TopicMissing
 from millstream.spark.driver import admission as admission_module
-from millstream.spark.driver.admission import LAST, OTHER_TOPICS, Admission
+from millstream.spark.driver.admission import Admission
+from millstream.spark.driver.control import Control, LastBatch
 from millstream.spark.plan import Plan
 from millstream.spark.program import Program
 
@@ -66,7 +66,7 @@ def admission(builder: StreamsBuilder, broker: Broker, directory: Path, **option
     topology = builder.build()
     config = StreamsConfig(max_batch_records=1_000, **options)
     program = Program("run", topology, Plan(topology, counts), config, 2, str(directory), None)
-    return Admission(program, broker, directory / "pause")
+    return Admission(program, broker, Control(directory))
 
 
 def stateless(*topics: str) -> StreamsBuilder:
@@ -99,7 +99,7 @@ def test_the_next_batch_keeps_what_was_promised(tmp_path: Path) -> None:
     first = found.next(found.beginning())
     assert first["guaranteed"] == {"in": {"0": 750 + 375, "1": 250 + 125}}
     # The batch was slow: the next is to be half as large, but not smaller than promised.
-    (tmp_path / "pause").with_suffix(LAST).write_text(json.dumps({"batch_seconds": 60.0, "record_bytes": 10.0}))
+    Control(tmp_path).tell_last(LastBatch(60.0, 10.0))
     broker.times["in", 0].extend([0] * 100_000)
     second = found.next(first)
     assert sizes(first, second)["in-1"] >= 125
@@ -227,7 +227,7 @@ def test_a_topic_with_another_number_of_partitions_has_another_plan(tmp_path: Pa
     app = Recreated(tmp_path)
     app.make_again(30, 30, 30)
     assert app.admission.next(app.start) == app.start
-    assert (tmp_path / "pause").with_suffix(OTHER_TOPICS).exists()
+    assert Control(tmp_path).has_other_topics
 
 
 def test_a_batch_of_a_topic_that_was_made_again_since_is_run_without_it(
@@ -287,7 +287,7 @@ def test_a_global_table_of_a_topic_that_was_made_again_is_read_anew(tmp_path: Pa
     broker.made["names"] = 2
     with later(20.0):
         assert found.next(start) == start
-    assert (tmp_path / "pause").with_suffix(OTHER_TOPICS).exists()
+    assert Control(tmp_path).has_other_topics
 
 
 @contextlib.contextmanager

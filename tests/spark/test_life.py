@@ -28,6 +28,7 @@ from millstream import (
 from millstream.kafka.admin import Admin
 from millstream.spark.client import KafkaStreams, State, UncaughtAction
 from millstream.spark.driver.admission import Admission
+from millstream.spark.driver.control import Control
 from millstream.spark.plan import Plan
 from millstream.spark.program import Program
 from millstream.spark.state.checkpoint import Checkpoint
@@ -227,10 +228,10 @@ def test_the_beginning_is_the_same_when_the_first_batch_is_run_again(
     topology, config = builder.build(), apps.config(checkpoint_location=tmp_path / "checkpoint")
     program = Program("run", topology, Plan(topology, {topic: 1}), config, 1, str(tmp_path / "checkpoint"), None)
     produce(topic, [("a", "x")])
-    first = Admission(program, Admin(config), tmp_path / "pause").beginning()
+    first = Admission(program, Admin(config), Control(tmp_path)).beginning()
     assert first["topics"] == {topic: {"0": 1}}
     produce(topic, [("a", "y")])
-    again = Admission(program, Admin(config), tmp_path / "pause").beginning()
+    again = Admission(program, Admin(config), Control(tmp_path)).beginning()
     assert again == first
 
 

@@ -184,17 +184,17 @@ class KafkaStreams:
     def pause(self) -> None:
         """Take no new records; the running batch is finished."""
         if self._launched is not None:
-            self._launched.control.touch()
+            self._launched.control.pause()
 
     def resume(self) -> None:
         """Go on after a pause."""
         if self._launched is not None:
-            self._launched.control.unlink(missing_ok=True)
+            self._launched.control.resume()
 
     @property
     def is_paused(self) -> bool:
         """Whether it is paused."""
-        return self._launched is not None and self._launched.control.exists()
+        return self._launched is not None and self._launched.control.is_paused
 
     def close(self) -> None:
         """Finish the running batch and stop. Safe to call again."""
@@ -211,11 +211,10 @@ class KafkaStreams:
             self._move(State.PENDING_SHUTDOWN)
         query, launched = self._query, self._launched
         if query is not None and launched is not None:
-            launched.rests.unlink(missing_ok=True)
             self.pause()
             deadline = time.monotonic() + _CLOSE_SECONDS
             with contextlib.suppress(Exception):  # Spark may be gone already
-                while query.isActive and not launched.rests.exists() and time.monotonic() < deadline:
+                while query.isActive and not launched.control.rests and time.monotonic() < deadline:
                     time.sleep(_POLL_SECONDS)
                 query.stop()
         self._clean()
@@ -250,7 +249,7 @@ class KafkaStreams:
     def metrics(self) -> dict[str, float]:
         """Numbers of the whole application, by Kafka Streams' names where there are such."""
         if self._launched is not None:
-            self.statistics.set_lag(self._launched.lag)
+            self.statistics.set_lag(self._launched.control.lag)
         return self.statistics.totals()
 
     def tasks(self) -> dict[str, dict[str, Any]]:
@@ -329,7 +328,7 @@ class KafkaStreams:
             changed = False
             while query.isActive and not changed:
                 time.sleep(_POLL_SECONDS)
-                changed = self._launched is not None and self._launched.has_other_topics
+                changed = self._launched is not None and self._launched.control.has_other_topics
             with self._lock:
                 if self._state is State.PENDING_SHUTDOWN or self._state is State.NOT_RUNNING:
                     return

@@ -23,10 +23,10 @@ from millstream.kafka.topics import NewTopic
 from millstream.spark.calls import client as lane_client
 from millstream.spark.calls.run_directory import drivers_directory
 from millstream.spark.calls.shipping import PROGRAM, shipped
-from millstream.spark.driver.admission import LAST, OTHER_TOPICS
 from millstream.spark.driver.agreement import check_agreement, progress_of
+from millstream.spark.driver.control import Control, LastBatch
 from millstream.spark.driver.ownership import Ownership
-from millstream.spark.driver.source import FORMAT, MEMBERSHIP, RESTS, SCHEMA, MillstreamSource, Run
+from millstream.spark.driver.source import FORMAT, SCHEMA, MillstreamSource, Run
 from millstream.spark.driver.statistics import Statistics
 from millstream.spark.exchange.parcels import unpack
 from millstream.spark.exchange.waves import lane_keys, wave_function
@@ -48,25 +48,7 @@ class Launched:
     program: Program
     session: SparkSession
     directory: Path
-    control: Path
-
-    @property
-    def rests(self) -> Path:
-        """A file that is there when a paused application has finished its last batch."""
-        return self.control.with_suffix(RESTS)
-
-    @property
-    def has_other_topics(self) -> bool:
-        """Whether the topics on the broker are not those of the plan any more; it then takes no more batches."""
-        return self.control.with_suffix(OTHER_TOPICS).exists()
-
-    @property
-    def lag(self) -> int:
-        """How many records wait in the input topics, as last looked."""
-        try:
-            return int(self.control.with_suffix(".lag").read_text())
-        except (FileNotFoundError, ValueError):
-            return 0
+    control: Control
 
     def remove(self) -> None:
         """Leave nothing behind; lanes end when they see it."""
@@ -75,21 +57,20 @@ class Launched:
     def start_query(self, statistics: Statistics, ownership: Ownership, *, once: bool) -> StreamingQuery:
         """Start the streaming query."""
         program = self.program
-        ownership.publish(self.control.with_suffix(MEMBERSHIP))
+        ownership.publish(self.control.membership_path)
         pickled = (self.directory / PROGRAM).read_bytes()
         keys = lane_keys(program.lanes)
         self.session.dataSource.register(MillstreamSource)
         frame = (
             self.session.readStream.format(FORMAT)
             .option("program", str(self.directory / PROGRAM))
-            .option("control", str(self.control))
+            .option("control", str(self.directory))
             .option("run", json.dumps(asdict(Run(program.run_id, program.driver, keys))))
             .load()
         )
         for wave in range(1, program.plan.waves):
             function = wave_function(wave, program.run_id, program.driver, pickled, keys)
             frame = frame.repartition(program.lanes, "lane").mapInArrow(function, SCHEMA)
-        due = self.control.with_suffix(".due")
 
         def finish(batch: DataFrame, batch_id: int) -> None:
             started = time.perf_counter()
@@ -97,13 +78,8 @@ class Launched:
             reports = [parcel.statistics for parcel in parcels if parcel.wave == -1]
             statistics.add(reports, time.perf_counter() - started)
             ownership.commit(progress_of(program, reports))
-            known = {"batch_seconds": statistics.lane_seconds, "record_bytes": statistics.record_bytes}
-            self.control.with_suffix(LAST).write_text(json.dumps(known))
-            next_due = statistics.next_due()
-            if next_due is None:
-                due.unlink(missing_ok=True)
-            else:
-                due.write_text(str(next_due))
+            self.control.tell_last(LastBatch(statistics.lane_seconds, statistics.record_bytes))
+            self.control.tell_due(statistics.next_due())
 
         writer = (
             frame.writeStream.queryName(f"{program.config.application_id}-{program.run_id}")
@@ -154,7 +130,7 @@ def launch(topology: Topology, config: StreamsConfig, session: SparkSession, own
     (directory / PROGRAM).write_bytes(pickled)
     if driver is not None:
         lane_client.warm_up(run_id, lanes, driver, pickled)
-    return Launched(program, session, directory, directory / "pause")
+    return Launched(program, session, directory, Control(directory))
 
 
 def _external_topics(topology: Topology, config: StreamsConfig, admin: Admin) -> dict[str, int]:

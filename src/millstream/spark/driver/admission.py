@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import time
 from collections.abc import Callable, Collection, Mapping
 from datetime import timedelta
-from pathlib import Path
 from typing import Any, TypeVar
 
 from millstream.kafka.admin import Admin, Partition
 from millstream.kafka.errors import BrokerUnavailable, KafkaError, TopicMissing
 from millstream.spark.driver.changes import Changes
+from millstream.spark.driver.control import Control
 from millstream.spark.driver.horizon import Horizon
 from millstream.spark.driver.idling import Idling
 from millstream.spark.driver.lookahead import Lookahead
@@ -27,10 +26,6 @@ _T = TypeVar("_T")
 Offsets = dict[str, Any]
 Ends = dict[Partition, int]
 
-#: Ends the name of the file in which the driver tells how long lanes worked on the last batch, and the size of records.
-LAST = ".last"
-#: Ends the name of the file that says that the topics on the broker are not those of the plan any more.
-OTHER_TOPICS = ".topics"
 _FIRST_RECORDS = 100_000
 _MOST_GROWTH = 4
 _SLEEP_SECONDS = 0.01
@@ -51,11 +46,10 @@ class Admission:
     Args:
         program: the application.
         admin: asks the broker what is there.
-        control: a file that is there while the application is to take no records; beside it, ending in .due, is one
-            that holds the time at which the next wall-clock punctuation is due, if one is.
+        control: what the driver says.
     """
 
-    def __init__(self, program: Program, admin: Admin, control: Path) -> None:
+    def __init__(self, program: Program, admin: Admin, control: Control) -> None:
         self._program = program
         self._admin = admin
         self._config = program.config
@@ -90,8 +84,6 @@ class Admission:
         self._record_bytes = 0.0
         self._stop_at: dict[tuple[str, int], int] | None = None
         self._control = control
-        self._due_file = control.with_suffix(".due")
-        self._last_file = control.with_suffix(LAST)
         self._reported = 0.0
         self._looked = time.time()
         #: Since when topics of a pattern are missing: a broker that comes back does not know all at once.
@@ -200,7 +192,7 @@ class Admission:
 
     def _rest(self, start: Offsets) -> Offsets:
         """Take no more batches: the topics are not those of the plan."""
-        self._control.with_suffix(OTHER_TOPICS).touch()
+        self._control.tell_other_topics()
         time.sleep(_AWAY_SECONDS)
         return start
 
@@ -237,7 +229,7 @@ class Admission:
             try:
                 return ask()
             except KafkaError as error:
-                if self._control.exists():  # nobody waits for it any more
+                if self._control.is_paused:  # nobody waits for it any more
                     raise
                 self._bear(error)
 
@@ -258,14 +250,13 @@ class Admission:
 
     def _adapt(self) -> None:
         """Take more next time if the last batch was quick, less if it was slow."""
-        try:
-            last = json.loads(self._last_file.read_text())
-        except (FileNotFoundError, ValueError):
+        last = self._control.last
+        if last is None:
             return
-        self._record_bytes = max(last["record_bytes"], 1.0)
+        self._record_bytes = max(last.record_bytes, 1.0)
         if self._taken == 0:
             return
-        wanted = self._taken / max(last["batch_seconds"], 0.001) * self._target_seconds
+        wanted = self._taken / max(last.seconds, 0.001) * self._target_seconds
         if self._taken >= self._limit * 0.5 or wanted < self._limit:
             most = min(self._limit * _MOST_GROWTH, self._config.max_batch_records)
             self._limit = min(max(wanted, self._limit / 2, 1_000.0), most)
@@ -298,7 +289,7 @@ class Admission:
         """Let the driver know how much is waiting, now and then."""
         if now - self._reported >= _REPORT_SECONDS:
             self._reported = now
-            self._due_file.with_suffix(".lag").write_text(str(lag))
+            self._control.tell_lag(lag)
 
     def _punctuation_due(self, now: int) -> bool:
         """Whether a batch is worth while without any record: for punctuation, and once to set it up."""
@@ -306,10 +297,8 @@ class Admission:
             return False
         if not self._begun:
             return self._program.has_user_code
-        try:
-            return int(self._due_file.read_text()) <= now
-        except (FileNotFoundError, ValueError):
-            return False
+        due = self._control.due
+        return due is not None and due <= now
 
     def _global_ends(self) -> dict[str, dict[str, int]]:
         if not self._global_partitions:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import sys
 import time
@@ -19,6 +18,7 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, Suppor
 from pyspark.sql.types import StructType
 
 from millstream.spark.calls import client as lane_client
+from millstream.spark.driver.control import Control
 from millstream.spark.failures import told
 
 if TYPE_CHECKING:
@@ -30,10 +30,6 @@ SCHEMA = "lane int, wave int, parcel binary"
 FORMAT = "millstream"
 #: How long a broker may take to answer before it counts as away; it is asked again.
 _ANSWER_TIME = timedelta(seconds=10)
-#: Ends the name of the file that says that a paused application has finished its last batch.
-RESTS = ".rests"
-#: Ends the name of the file that holds the membership of the application's owner.
-MEMBERSHIP = ".membership"
 
 
 @dataclass(frozen=True)
@@ -78,7 +74,9 @@ class MillstreamSource(DataSource):
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
         return TopicsReader(
-            Run(**json.loads(self.options["run"])), Path(self.options["program"]), Path(self.options["control"])
+            Run(**json.loads(self.options["run"])),
+            Path(self.options["program"]),
+            Control(Path(self.options["control"])),
         )
 
 
@@ -91,7 +89,7 @@ class TopicsReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     before them.
     """
 
-    def __init__(self, run: Run, program: Path, control: Path) -> None:
+    def __init__(self, run: Run, program: Path, control: Control) -> None:
         self._run = run
         self._bytes = program.read_bytes()
         self._control = control
@@ -126,9 +124,8 @@ class TopicsReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
         with told():
             admission = self._parts()[1]
-            if self._control.exists():  # paused, or closing
-                with contextlib.suppress(FileNotFoundError):  # closed
-                    self._control.with_suffix(RESTS).touch()
+            if self._control.is_paused:  # paused, or closing
+                self._control.tell_rests()
                 time.sleep(0.02)
                 return start
             return admission.next(start)
@@ -149,7 +146,7 @@ class TopicsReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             for partition, offset in offsets.items()
         ]
         content = content_of(end)
-        membership = self._control.with_suffix(MEMBERSHIP).read_bytes()
+        membership = self._control.membership
         for topic, offsets in end["topics"].items():
             before = {**start.get("topics", {}).get(topic, {}), **end.get("from", {}).get(topic, {})}
             if topic in gone:
