@@ -22,7 +22,8 @@ from typing import TypeVar
 from confluent_kafka import Consumer, KafkaException, Message, TopicPartition
 
 from millstream.config import StreamsConfig, client_properties
-from millstream.errors import FencedError, MillstreamError, StreamsError
+from millstream.errors import MillstreamError, StreamsError
+from millstream.kafka.admin import Partition
 from millstream.kafka.clients import ErrorWatch, make_consumer
 from millstream.kafka.errors import BrokerUnavailable, translate
 from millstream.kafka.group_admin import GroupAdmin, Member
@@ -104,9 +105,8 @@ class Ownership:
         self._membership: bytes | None = None
         self._holder: Instance | None = None
         self._failure: MillstreamError | None = None
-        self._consumer: Consumer | None = None
         self._published: Path | None = None
-        self._last_commit: list[TopicPartition] = []
+        self._to_commit: dict[Partition, TopicPartition] = {}
         self._thread = threading.Thread(target=self._run, name="millstream-ownership", daemon=True)
         self._thread.start()
 
@@ -154,28 +154,28 @@ class Ownership:
             self._write()
 
     def committed(self, partitions: Iterable[TopicPartition]) -> list[TopicPartition]:
-        """What the application's group has committed, with metadata; nothing that is still in a transaction."""
-        consumer = self._consumer
-        if consumer is None:
-            raise FencedError(f"this copy of '{self._config.application_id}' is not its owner any more")
-        found: list[TopicPartition] = []
-        while not found:
-            try:
-                found = consumer.committed(list(partitions), _REQUEST_SECONDS)
-            except KafkaException as error:
-                problem = translate(error, "read the progress", self._config.bootstrap_servers)
-                if not isinstance(problem, BrokerUnavailable):
-                    raise problem from error
-                log.warning("waiting: %s", problem)
-        return found
+        """What the application's group has committed, with metadata; not what is still in a transaction.
+
+        By another consumer: the one in the group answers nobody while it is polled.
+        """
+        # Lanes of an earlier run may have left transactions open; their end is not waited for here.
+        consumer = make_consumer(self._config, overrides={"isolation.level": "read_uncommitted"})
+        wanted = list(partitions)
+        try:
+            return self._patiently(lambda: self._ask_committed(consumer, wanted)) or []
+        finally:
+            consumer.close()
+
+    def _ask_committed(self, consumer: Consumer, partitions: list[TopicPartition]) -> list[TopicPartition]:
+        try:
+            return consumer.committed(partitions, _REQUEST_SECONDS)
+        except KafkaException as error:
+            raise translate(error, "read the progress", self._config.bootstrap_servers) from error
 
     def commit(self, offsets: Iterable[TopicPartition]) -> None:
-        """Commit offsets of the group, without waiting for it: they are for people to look at."""
-        consumer = self._consumer
-        self._last_commit = list(offsets)
-        if consumer is not None and self._last_commit:
-            with suppress(KafkaException, RuntimeError):  # told by the callback; closed in the meantime
-                consumer.commit(offsets=self._last_commit, asynchronous=True)
+        """Commit offsets of the group soon, without waiting for it: they are for people to look at."""
+        with self._changed:
+            self._to_commit |= {(at.topic, at.partition): at for at in offsets}
 
     def close(self) -> None:
         """Let another copy go on. Safe to call again."""
@@ -259,14 +259,13 @@ class Ownership:
             while not self._closed and not lost.is_set():
                 self._heed(consumer.poll(_POLL_SECONDS))
                 if consumer.assignment():
-                    if self._consumer is None:
+                    if self._membership is None:
                         consumer.pause(consumer.assignment())  # there is nothing to read
-                        self._consumer = consumer
                     self._set(membership=consumer.consumer_group_metadata())
-                elif self._consumer is not None or time.monotonic() > deadline:
+                    self._send_commits(consumer, wait=False)
+                elif self._membership is not None or time.monotonic() > deadline:
                     break  # another copy was quicker, or nobody answers
         finally:
-            self._consumer = None
             if self._membership is not None and not self._closed:
                 log.warning("'%s': Kafka has not heard of this process for too long", self._config.application_id)
             self._set(membership=None)
@@ -292,10 +291,20 @@ class Ownership:
         if error is not None and error.fatal():
             raise translate(error, "be the owner of the application", self._config.bootstrap_servers)
 
+    def _send_commits(self, consumer: Consumer, *, wait: bool) -> None:
+        """Only in this thread: others would wait for a poll that never ends for long."""
+        with self._changed:
+            offsets, self._to_commit = list(self._to_commit.values()), {}
+        if offsets:
+            with suppress(KafkaException):  # they are committed again after the next batch
+                if wait:
+                    consumer.commit(offsets=offsets, asynchronous=False)
+                else:
+                    consumer.commit(offsets=offsets, asynchronous=True)
+
     def _leave(self, consumer: Consumer, lost: bool) -> None:
-        with suppress(KafkaException):
-            if self._last_commit and not lost:
-                consumer.commit(offsets=self._last_commit, asynchronous=False)
+        if not lost:
+            self._send_commits(consumer, wait=True)
         consumer.close()
 
     def _pause(self, seconds: float) -> None:
