@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from millstream.spark.calls.frames import receive, send
 from millstream.spark.exchange.merging import merged
 from millstream.spark.exchange.parcels import Bundle, Parcel, pack, unpack
-from millstream.spark.exchange.waves import lane_keys
 
 
 def bundle(origin: int, *times: int) -> Bundle:
@@ -53,8 +52,3 @@ def test_frames_on_a_socket() -> None:
         assert receive(right) == {"batch": 1, "parcels": [b"x" * 100_000]}
         left.close()
         assert receive(right) is None
-
-
-def test_every_lane_has_a_key_of_its_own() -> None:
-    for lanes in (1, 2, 3, 8):
-        assert len(set(lane_keys(lanes))) == lanes

@@ -29,7 +29,7 @@ from millstream.spark.driver.ownership import Ownership
 from millstream.spark.driver.source import FORMAT, SCHEMA, MillstreamSource, Run
 from millstream.spark.driver.statistics import Statistics
 from millstream.spark.exchange.parcels import unpack
-from millstream.spark.exchange.waves import lane_keys, wave_function
+from millstream.spark.exchange.waves import wave_function
 from millstream.spark.plan import Plan
 from millstream.spark.program import Program
 from millstream.spark.startup.session import lanes_of
@@ -59,18 +59,17 @@ class Launched:
         program = self.program
         ownership.publish(self.control.membership_path)
         pickled = (self.directory / PROGRAM).read_bytes()
-        keys = lane_keys(program.lanes)
         self.session.dataSource.register(MillstreamSource)
         frame = (
             self.session.readStream.format(FORMAT)
             .option("program", str(self.directory / PROGRAM))
             .option("control", str(self.directory))
-            .option("run", json.dumps(asdict(Run(program.run_id, program.driver, keys))))
+            .option("run", json.dumps(asdict(Run(program.run_id, program.driver))))
             .load()
         )
         for wave in range(1, program.plan.waves):
-            function = wave_function(wave, program.run_id, program.driver, pickled, keys)
-            frame = frame.repartition(program.lanes, "lane").mapInArrow(function, SCHEMA)
+            function = wave_function(wave, program.run_id, program.driver, pickled)
+            frame = frame.repartitionById(program.lanes, "lane").mapInArrow(function, SCHEMA)
 
         def finish(batch: DataFrame, batch_id: int) -> None:
             started = time.perf_counter()

@@ -39,12 +39,10 @@ class Run:
     Args:
         id: names it.
         driver: process id of the driver, if lanes run on its machine.
-        keys: for each lane the number by which Spark's exchange finds it.
     """
 
     id: str
     driver: int | None
-    keys: list[int]
 
 
 class LaneInput(InputPartition):
@@ -178,11 +176,9 @@ class TopicsReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         assert isinstance(partition, LaneInput)  # noqa: S101 - narrows the type
         context = TaskContext.get()
         attempt = 0 if context is None else context.attemptNumber()
-        rows = lane_client.call(
+        yield from lane_client.call(
             self._run.id, partition.lane, self._run.driver, self._bytes, {**partition.request, "attempt": attempt}
         )
-        for to, wave, parcel in rows:
-            yield self._run.keys[to], wave, parcel
 
     def commit(self, end: dict[str, Any]) -> None:
         """Nothing: Spark says so only when the next batch begins. `latestOffset` hears of it earlier."""

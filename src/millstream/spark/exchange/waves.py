@@ -2,32 +2,17 @@
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Callable, Iterator
 
-import mmh3
 import pyarrow as pa
 from pyspark import TaskContext
 
 from millstream.spark.calls import client as lane_client
 from millstream.spark.exchange.parcels import unpack
 
-_INT = struct.Struct("<i")
-_SPARK_SEED = 42
-
-
-def lane_keys(lanes: int) -> list[int]:
-    """For each lane a number that Spark's hash puts on the shuffle partition of that lane."""
-    keys: dict[int, int] = {}
-    candidate = 0
-    while len(keys) < lanes:
-        keys.setdefault(mmh3.hash(_INT.pack(candidate), _SPARK_SEED) % lanes, candidate)
-        candidate += 1
-    return [keys[lane] for lane in range(lanes)]
-
 
 def wave_function(
-    wave: int, run_id: str, driver: int | None, program: bytes, keys: list[int]
+    wave: int, run_id: str, driver: int | None, program: bytes
 ) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     """The function that Spark maps over the partitions of a wave; partitions are lanes."""
 
@@ -57,7 +42,7 @@ def wave_function(
                 "membership": head.membership,
             }
             results = lane_client.call(run_id, lane, driver, program, request)
-            rows += [(keys[to], to_wave, parcel) for to, to_wave, parcel in results]
+            rows += results
         if rows:
             lanes, waves, parcels = zip(*rows, strict=True)
             yield pa.RecordBatch.from_arrays(
