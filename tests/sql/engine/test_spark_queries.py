@@ -58,7 +58,7 @@ class Application:
 
 
 class Broker:
-    """What `SparkQueries` needs of `Admin`."""
+    """What `SparkQueries` needs of `GroupAdmin`."""
 
     deleted: list[str]
     there: list[str]
@@ -72,6 +72,9 @@ class Broker:
     def delete_topics(self, names: list[str]) -> None:
         self.deleted.extend(names)
 
+    def delete_groups(self, names: list[str]) -> None:
+        self.deleted.extend(f"group {name}" for name in names)
+
     def close(self) -> None:
         pass
 
@@ -80,7 +83,7 @@ class Broker:
 def applications(monkeypatch: pytest.MonkeyPatch) -> list[Application]:
     Application.made, Broker.deleted, Broker.there = [], [], []
     monkeypatch.setattr(spark_queries, "KafkaStreams", Application)
-    monkeypatch.setattr(spark_queries, "Admin", Broker)
+    monkeypatch.setattr(spark_queries, "GroupAdmin", Broker)
     monkeypatch.setattr(spark_queries, "spark_session", lambda config: object())
     return Application.made
 
@@ -128,7 +131,7 @@ def test_a_query_that_ends_leaves_nothing(
     (tmp_path / ended.id / "spark").mkdir(parents=True)
     runner.stop(ended)
     assert applications[0].state is State.NOT_RUNNING
-    assert Broker.deleted == [own, f"{ended.application_id}-progress"]
+    assert Broker.deleted == [own, f"{ended.application_id}-progress", f"group {ended.application_id}"]
     assert not (tmp_path / ended.id).exists()
 
 
@@ -139,7 +142,7 @@ def test_a_query_that_does_not_start_leaves_nothing(runner: SparkQueries, applic
     Application.refused = 1
     with pytest.raises(StreamsError, match="it does not start"):
         runner.start(new)
-    assert Broker.deleted == [f"{new.application_id}-progress"]
+    assert Broker.deleted == [f"{new.application_id}-progress", f"group {new.application_id}"]
     assert list(runner.applications()) == []
 
 

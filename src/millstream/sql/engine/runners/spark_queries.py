@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 
 from millstream.config import StreamsConfig
 from millstream.errors import MillstreamError
-from millstream.kafka.admin import Admin
+from millstream.kafka.group_admin import GroupAdmin
 from millstream.spark.client import KafkaStreams, State
 from millstream.spark.startup.preflight import check_java
 from millstream.spark.startup.session import spark_session
@@ -29,7 +29,8 @@ from millstream.sql.processing_log import ProcessingLog
 _ALIVE = (State.REBALANCING, State.RUNNING, State.PENDING_SHUTDOWN)
 _POLL_SECONDS = 0.2
 _LOG = logging.getLogger("millstream.sql")
-_INTERNAL = ("-changelog", "-repartition", "-topic", "-progress")
+_PROGRESS = "-progress"
+_INTERNAL = ("-changelog", "-repartition", "-topic", "-owner", _PROGRESS)
 
 
 @dataclass(frozen=True)
@@ -117,15 +118,17 @@ class SparkQueries:
         """What there is of a query outside of this process."""
         config = application_config(self._config, query, self._log)
         prefix = f"{query.application_id}-"
-        with contextlib.closing(Admin(config)) as admin:
+        with contextlib.closing(GroupAdmin(config)) as admin:
             names = [name for name in admin.topics() if name.startswith(prefix) and name.endswith(_INTERNAL)]
         location = Path(checkpoint_location(config))
         return _Kept(frozenset(names), location if location.is_absolute() and location.exists() else None)
 
     def _remove(self, query: PersistentQuery, kept: _Kept) -> None:
         if kept.topics:
-            with contextlib.closing(Admin(application_config(self._config, query, self._log))) as admin:
+            with contextlib.closing(GroupAdmin(application_config(self._config, query, self._log))) as admin:
                 admin.delete_topics(sorted(kept.topics))
+                if f"{query.application_id}{_PROGRESS}" in kept.topics:  # another query of this id begins anew
+                    admin.delete_groups([query.application_id])
         if kept.checkpoint is not None:
             shutil.rmtree(kept.checkpoint, ignore_errors=True)
 
