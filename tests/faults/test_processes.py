@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import subprocess
 import sys
 import uuid
 from collections.abc import Callable
@@ -23,6 +24,7 @@ from millstream.spark.client import KafkaStreams
 cloudpickle.register_pickle_by_value(sys.modules[__name__])  # lanes cannot import tests
 
 _PATIENCE = timedelta(seconds=180)
+_ALONE = "MILLSTREAM_TEST_ALONE"
 
 
 def _run_once(
@@ -44,6 +46,18 @@ def _run_once(
     return streams
 
 
+@pytest.mark.skipif(_ALONE in os.environ, reason="it is the process")
+def test_lanes_that_hang_and_die() -> None:
+    """In a process of its own: what Spark's processes print goes where its JVM was started."""
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
+    command = [sys.executable, "-m", "pytest", "--quiet", "-p", "no:cacheprovider", __file__]
+    result = subprocess.run(  # noqa: S603 - our own test
+        command, env={**environment, _ALONE: "1"}, capture_output=True, text=True, check=False
+    )
+    assert result.returncode == 0, result.stdout
+
+
+@pytest.mark.skipif(_ALONE not in os.environ, reason="runs in a process of its own")
 def test_a_function_that_hangs_and_one_that_kills_its_process(
     broker: DetachedBroker,
     make_topic: Callable[..., str],

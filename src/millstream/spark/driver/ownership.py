@@ -14,8 +14,9 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Iterable
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path
 from typing import TypeVar
 
@@ -45,6 +46,8 @@ _JOIN_SECONDS = 30.0
 _AWAY_SECONDS = 0.5
 _SAY_SECONDS = 30.0
 _REQUEST_SECONDS = 10.0
+#: How long a broker may take to answer before it counts as away.
+_ANSWER_TIME = timedelta(seconds=5)
 
 
 @dataclass(frozen=True)
@@ -162,7 +165,7 @@ class Ownership:
         consumer = make_consumer(self._config, overrides={"isolation.level": "read_uncommitted"})
         wanted = list(partitions)
         try:
-            return self._patiently(lambda: self._ask_committed(consumer, wanted)) or []
+            return self._patiently(lambda _: self._ask_committed(consumer, wanted)) or []
         finally:
             consumer.close()
 
@@ -198,29 +201,27 @@ class Ownership:
             self._set(failure=failure)
 
     def _compete(self) -> None:
-        admin = GroupAdmin(self._config)
-        try:
-            self._patiently(lambda: admin.ensure_topic(NewTopic(self._topic, 1)))
-            while not self._closed:
-                others = self._patiently(lambda: admin.describe(self._config.application_id).members)
-                if others:
-                    self._stand_by(others)
-                elif not self._closed:
-                    self._own()
-        finally:
-            admin.close()
+        self._patiently(lambda admin: admin.ensure_topic(NewTopic(self._topic, 1)))
+        while not self._closed:
+            group = self._patiently(lambda admin: admin.describe(self._config.application_id))
+            if group is not None and group.members:
+                self._stand_by(group.members)
+            elif not self._closed:
+                self._own()
 
-    def _patiently(self, ask: Callable[[], _T]) -> _T | None:
+    def _patiently(self, ask: Callable[[GroupAdmin], _T]) -> _T | None:
         """Ask until a broker answers; None if there is no need any more."""
         said = -_SAY_SECONDS
         while not self._closed:
-            try:
-                return ask()
-            except BrokerUnavailable as error:
-                if time.monotonic() > said + _SAY_SECONDS:
-                    said = time.monotonic()
-                    log.warning("waiting: %s", error)
-                self._pause(_AWAY_SECONDS)
+            # A new client each time: one that has seen its broker end may never find the group's coordinator again.
+            with closing(GroupAdmin(self._config, timeout=_ANSWER_TIME)) as admin:
+                try:
+                    return ask(admin)
+                except BrokerUnavailable as error:
+                    if time.monotonic() > said + _SAY_SECONDS:
+                        said = time.monotonic()
+                        log.warning("waiting: %s", error)
+            self._pause(_AWAY_SECONDS)
         return None
 
     def _stand_by(self, others: tuple[Member, ...]) -> None:
