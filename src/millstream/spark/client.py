@@ -322,13 +322,15 @@ class KafkaStreams:
                 return
             self._launch()
         while True:
-            query = self._query
-            if query is None:
+            query, launched = self._query, self._launched
+            if query is None or launched is None:
                 return
             changed = False
             while query.isActive and not changed:
                 time.sleep(_POLL_SECONDS)
-                changed = self._launched is not None and self._launched.control.has_other_topics
+                launched.logs.show()
+                changed = launched.control.has_other_topics
+            launched.logs.show()  # before the error is told
             with self._lock:
                 if self._state is State.PENDING_SHUTDOWN or self._state is State.NOT_RUNNING:
                     return
