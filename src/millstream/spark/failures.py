@@ -10,11 +10,19 @@ import traceback
 from collections.abc import Iterator
 
 from millstream import errors
-from millstream.errors import MillstreamError, StreamsError
+from millstream.errors import DeserializationError, MillstreamError, ProcessingError, StreamsError
 from millstream.kafka import errors as kafka_errors
 
 _MARK = "MILLSTREAM-ERROR"
 _PATTERN = re.compile(rf"{_MARK}:(\{{.*\}}):END", re.DOTALL)
+
+
+class LaneLost(StreamsError):
+    """A lane died or hung at a wave, each time that it was started."""
+
+
+#: What fails the same way each time, as records and functions are the same. The rest may be the broker's or a disk's.
+_FAILS_AGAIN = {kind.__name__ for kind in (ProcessingError, DeserializationError, LaneLost)}
 
 
 def described(error: Exception) -> dict[str, str | None]:
@@ -32,6 +40,11 @@ def described(error: Exception) -> dict[str, str | None]:
 def marked(error: dict[str, str | None]) -> str:
     """An error's parts as a line that can be found again in Spark's message."""
     return f"{_MARK}:{json.dumps(error)}:END"
+
+
+def fails_again(error: dict[str, str | None] | None) -> bool:
+    """Whether a lane that is asked for the same again would meet the same error, by its parts."""
+    return error is not None and error["type"] in _FAILS_AGAIN
 
 
 def is_marked(message: str) -> bool:
