@@ -8,6 +8,7 @@ import logging
 import re
 import traceback
 from collections.abc import Iterator
+from pathlib import Path
 
 from millstream import errors
 from millstream.errors import DeserializationError, MillstreamError, ProcessingError, StreamsError
@@ -67,19 +68,36 @@ def told() -> Iterator[None]:
         raise StreamsError(marked(described(error))) from error
 
 
-def of_spark(message: str) -> MillstreamError:
-    """The error behind a failed query."""
+def of_spark(message: str, log_file: Path | None = None) -> MillstreamError:
+    """The error behind a failed query.
+
+    Args:
+        message: Spark's.
+        log_file: where the whole story is; the error itself then says what went wrong, and where.
+    """
     found = _PATTERN.search(message)
     if found is None:
         last = [line for line in message.splitlines() if line.strip()]
         return StreamsError(
-            "the query failed", detail=last[0] if last else message, hint="Spark's log has the whole story"
+            "the query failed",
+            detail=last[0] if last else message,
+            hint=f"the whole story is in {log_file or 'the log of Spark'}",
         )
     parts = json.loads(found.group(1))
     name = parts["type"] or ""
     kind = getattr(errors, name, None) or getattr(kafka_errors, name, StreamsError)
     if not (isinstance(kind, type) and issubclass(kind, MillstreamError)):
         kind = StreamsError
-    detail = "\n".join(part for part in (parts["detail"], parts["traceback"]) if part) or None
-    error: MillstreamError = kind(parts["primary"] or "a lane failed", detail=detail, hint=parts["hint"])
+    detail, hint = parts["detail"], parts["hint"]
+    if parts["traceback"] and log_file is not None and detail:
+        hint = f"{hint}; the whole story is in {log_file}" if hint else f"the whole story is in {log_file}"
+    else:
+        detail = "\n".join(part for part in (detail, parts["traceback"]) if part) or None
+    error: MillstreamError = kind(parts["primary"] or "a lane failed", detail=detail, hint=hint)
     return error
+
+
+def story_of(message: str) -> str:
+    """All that is known of a failed query: the traceback of a lane's error, or what Spark says."""
+    found = _PATTERN.search(message)
+    return message if found is None else str(of_spark(message))

@@ -83,10 +83,16 @@ def to_the_log(lane: int, *, in_parts: bool) -> None:
     sys.stdout = io.TextIOWrapper(_Lines(), "utf-8", "backslashreplace", write_through=True)
     sys.stderr = io.TextIOWrapper(_Lines(), "utf-8", "backslashreplace", write_through=True)
     logging.captureWarnings(capture=True)
+    logging.getLogger("millstream.handlers").addFilter(_is_told_here)
     if in_parts:
         logging.root.addHandler(_Records())
     else:
         logging.basicConfig(format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+
+
+def _is_told_here(record: logging.LogRecord) -> bool:
+    """What makes a handler stop a task is raised, and told at the end of the run, once."""
+    return record.levelno < logging.ERROR
 
 
 def end_lines() -> None:
