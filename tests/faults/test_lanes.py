@@ -260,7 +260,7 @@ def test_a_lane_unpickles_nothing_from_who_does_not_know_the_secret(run: _Run, t
     program = labelled(label, pickle.dumps(_Does(f"open({str(evidence)!r}, 'w')")))
     with lane_client._connected(path, 0, os.getpid(), label, "its start"):
         pass
-    stranger = Label(b"guessed", "0", 60.0)
+    stranger = Label(b"guessed", "0", 60.0, {})
     with (
         pytest.raises(Exception, match="lane 0 died"),  # to a stranger the connection is just closed
         lane_client._connected(path, 0, os.getpid(), stranger, "its start") as connection,

@@ -32,7 +32,7 @@ class Apps:
     """Makes and runs applications. Spark's session is that of the process and lives as long."""
 
     def __init__(self, bootstrap_servers: str, directory: Path) -> None:
-        spark_session(StreamsConfig(num_stream_threads=2))
+        spark_session(StreamsConfig(num_stream_threads=2, state_dir=directory))
         self._bootstrap_servers = bootstrap_servers
         self._directory = directory
 

@@ -109,6 +109,10 @@ def test_a_function_that_raises_is_named(apps: Apps, make_topic: Make, produce: 
     assert isinstance(error, ProcessingError)
     assert re.search(rf"halve at test_bad_input\.py:{halve.__code__.co_firstlineno + 1}\b", str(error)), error
     assert "ZeroDivisionError" in str(error)
+    assert "Traceback" not in str(error)
+    story = Path(str(error.hint).partition("the whole story is in ")[2]).read_text()
+    assert "Traceback" in story
+    assert "in halve" in story
     assert len(consume(out)) <= 1  # that of the other partition's task may have been written
 
 

@@ -34,6 +34,8 @@ class JsonFormatter(logging.Formatter):
         }
         if record.exc_info:
             content["exception"] = self.formatException(record.exc_info)
+        elif record.exc_text:  # it came from another process
+            content["exception"] = record.exc_text
         return orjson.dumps(content).decode()
 
 

@@ -23,9 +23,10 @@ from millstream.kafka.embedded import with_broker
 from millstream.spark.driver.metrics import MetricsServer
 from millstream.spark.driver.ownership import Ownership
 from millstream.spark.driver.statistics import Statistics
-from millstream.spark.failures import is_marked, of_spark
+from millstream.spark.failures import is_marked, of_spark, story_of
 from millstream.spark.launch import Launched, launch
 from millstream.spark.startup import preflight
+from millstream.spark.startup.log_file import append, log_file_of
 from millstream.spark.startup.session import spark_session
 from millstream.spark.startup.signals import StopSignals, say
 from millstream.spark.state.checkpoint import Checkpoint, checkpoint_location
@@ -322,13 +323,15 @@ class KafkaStreams:
                 return
             self._launch()
         while True:
-            query = self._query
-            if query is None:
+            query, launched = self._query, self._launched
+            if query is None or launched is None:
                 return
             changed = False
             while query.isActive and not changed:
                 time.sleep(_POLL_SECONDS)
-                changed = self._launched is not None and self._launched.control.has_other_topics
+                launched.logs.show()
+                changed = launched.control.has_other_topics
+            launched.logs.show()  # before the error is told
             with self._lock:
                 if self._state is State.PENDING_SHUTDOWN or self._state is State.NOT_RUNNING:
                     return
@@ -342,7 +345,8 @@ class KafkaStreams:
                 self._move(State.NOT_RUNNING)
                 return
             message = str(exception)
-            error = of_spark(message)
+            file = log_file_of(launched.session)
+            error = of_spark(message, file)
             if isinstance(error, FencedError) or _CONCURRENT in message:
                 if not self._regain(error):
                     return
@@ -353,7 +357,11 @@ class KafkaStreams:
                 self._move(State.REBALANCING)
                 self._begin()
                 continue
-            log.error("the application failed: %s", error)
+            if file is None:
+                log.error("the application failed: %s", error)
+            else:  # whoever waits for it gets the rest
+                append(file, f"'{self._config.application_id}' failed: {story_of(message)}")
+                log.error("'%s' failed: %s", self._config.application_id, error.primary)
             self._move(State.PENDING_ERROR)
             if self._handler(error) is UncaughtAction.REPLACE_THREAD and not self._closing:
                 self._move(State.REBALANCING)

@@ -8,13 +8,22 @@ import logging
 import re
 import traceback
 from collections.abc import Iterator
+from pathlib import Path
 
 from millstream import errors
-from millstream.errors import MillstreamError, StreamsError
+from millstream.errors import DeserializationError, MillstreamError, ProcessingError, StreamsError
 from millstream.kafka import errors as kafka_errors
 
 _MARK = "MILLSTREAM-ERROR"
 _PATTERN = re.compile(rf"{_MARK}:(\{{.*\}}):END", re.DOTALL)
+
+
+class LaneLost(StreamsError):
+    """A lane died or hung at a wave, each time that it was started."""
+
+
+#: What fails the same way each time, as records and functions are the same. The rest may be the broker's or a disk's.
+_FAILS_AGAIN = {kind.__name__ for kind in (ProcessingError, DeserializationError, LaneLost)}
 
 
 def described(error: Exception) -> dict[str, str | None]:
@@ -32,6 +41,11 @@ def described(error: Exception) -> dict[str, str | None]:
 def marked(error: dict[str, str | None]) -> str:
     """An error's parts as a line that can be found again in Spark's message."""
     return f"{_MARK}:{json.dumps(error)}:END"
+
+
+def fails_again(error: dict[str, str | None] | None) -> bool:
+    """Whether a lane that is asked for the same again would meet the same error, by its parts."""
+    return error is not None and error["type"] in _FAILS_AGAIN
 
 
 def is_marked(message: str) -> bool:
@@ -54,19 +68,36 @@ def told() -> Iterator[None]:
         raise StreamsError(marked(described(error))) from error
 
 
-def of_spark(message: str) -> MillstreamError:
-    """The error behind a failed query."""
+def of_spark(message: str, log_file: Path | None = None) -> MillstreamError:
+    """The error behind a failed query.
+
+    Args:
+        message: Spark's.
+        log_file: where the whole story is; the error itself then says what went wrong, and where.
+    """
     found = _PATTERN.search(message)
     if found is None:
         last = [line for line in message.splitlines() if line.strip()]
         return StreamsError(
-            "the query failed", detail=last[0] if last else message, hint="Spark's log has the whole story"
+            "the query failed",
+            detail=last[0] if last else message,
+            hint=f"the whole story is in {log_file or 'the log of Spark'}",
         )
     parts = json.loads(found.group(1))
     name = parts["type"] or ""
     kind = getattr(errors, name, None) or getattr(kafka_errors, name, StreamsError)
     if not (isinstance(kind, type) and issubclass(kind, MillstreamError)):
         kind = StreamsError
-    detail = "\n".join(part for part in (parts["detail"], parts["traceback"]) if part) or None
-    error: MillstreamError = kind(parts["primary"] or "a lane failed", detail=detail, hint=parts["hint"])
+    detail, hint = parts["detail"], parts["hint"]
+    if parts["traceback"] and log_file is not None and detail:
+        hint = f"{hint}; the whole story is in {log_file}" if hint else f"the whole story is in {log_file}"
+    else:
+        detail = "\n".join(part for part in (detail, parts["traceback"]) if part) or None
+    error: MillstreamError = kind(parts["primary"] or "a lane failed", detail=detail, hint=hint)
     return error
+
+
+def story_of(message: str) -> str:
+    """All that is known of a failed query: the traceback of a lane's error, or what Spark says."""
+    found = _PATTERN.search(message)
+    return message if found is None else str(of_spark(message))

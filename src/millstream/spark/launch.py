@@ -25,6 +25,7 @@ from millstream.spark.calls.run_directory import drivers_directory
 from millstream.spark.calls.shipping import PROGRAM, shipped
 from millstream.spark.driver.agreement import check_agreement, progress_of
 from millstream.spark.driver.control import Control, LastBatch
+from millstream.spark.driver.lane_logs import LaneLogs
 from millstream.spark.driver.ownership import Ownership
 from millstream.spark.driver.source import FORMAT, SCHEMA, MillstreamSource, Run
 from millstream.spark.driver.statistics import Statistics
@@ -49,9 +50,12 @@ class Launched:
     session: SparkSession
     directory: Path
     control: Control
+    #: What lanes print and log; where they are on other machines, it stays there.
+    logs: LaneLogs
 
     def remove(self) -> None:
         """Leave nothing behind; lanes end when they see it."""
+        self.logs.close()
         shutil.rmtree(self.directory, ignore_errors=True)
 
     def start_query(self, statistics: Statistics, ownership: Ownership, *, once: bool) -> StreamingQuery:
@@ -129,7 +133,8 @@ def launch(topology: Topology, config: StreamsConfig, session: SparkSession, own
     (directory / PROGRAM).write_bytes(pickled)
     if driver is not None:
         lane_client.warm_up(run_id, lanes, driver, pickled)
-    return Launched(program, session, directory, Control(directory))
+    logs = LaneLogs(directory, 0 if driver is None else lanes)
+    return Launched(program, session, directory, Control(directory), logs)
 
 
 def _external_topics(topology: Topology, config: StreamsConfig, admin: Admin) -> dict[str, int]:

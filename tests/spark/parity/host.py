@@ -39,7 +39,7 @@ class Host:
         self._directory = directory
         self._run = uuid.uuid4().hex[:6]
         self._numbers = itertools.count()
-        self.session: SparkSession = spark_session(StreamsConfig(num_stream_threads=2))
+        self.session: SparkSession = spark_session(StreamsConfig(num_stream_threads=2, state_dir=directory))
         self.admin = Admin(StreamsConfig(bootstrap_servers=bootstrap_servers))
         self._producer = Producer(
             {

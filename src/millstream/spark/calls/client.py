@@ -21,7 +21,7 @@ from millstream.spark.calls.handshake import greet_lane
 from millstream.spark.calls.label import Label, label_of
 from millstream.spark.calls.run_directory import directory
 from millstream.spark.calls.waiting import LaneGone, LaneSocket, end_of_log, end_path, log_path
-from millstream.spark.failures import described, marked
+from millstream.spark.failures import LaneLost, described, fails_again, marked
 
 log = logging.getLogger("millstream.spark")
 
@@ -43,7 +43,10 @@ def call(
     """
     try:
         path = directory(run_id) / f"lane-{lane}"
-        answer = _answer(path, lane, driver, program, request)
+        given_up = _GivenUp(path, request)
+        answer = given_up.before or _answer(path, lane, driver, program, request)
+        if fails_again(answer.get("error")):
+            given_up.note(answer)
     except MillstreamError as error:
         answer = {"error": described(error)}
     if "error" in answer:
@@ -70,7 +73,6 @@ def warm_up(run_id: str, lanes: int, driver: int | None, program: bytes) -> None
 def _answer(path: Path, lane: int, driver: int | None, program: bytes, request: dict[str, Any]) -> dict[str, Any]:
     label = label_of(program)
     doing = f"batch {request['batch']}" + (f", wave {request['wave']}" if request["wave"] else "")
-    given_up = _GivenUp(path, request)
     for tried in range(1, _TRIES + 1):
         try:
             with _connected(path, lane, driver, label, doing) as connection:
@@ -81,39 +83,37 @@ def _answer(path: Path, lane: int, driver: int | None, program: bytes, request: 
                 return answer
         except LaneGone as gone:
             if tried == _TRIES:
-                raise given_up.note(
-                    StreamsError(gone.primary, detail=f"{_TRIES} times {gone.detail}", hint=gone.hint)
-                ) from None
+                return {
+                    "error": described(LaneLost(gone.primary, detail=f"{_TRIES} times {gone.detail}", hint=gone.hint))
+                }
             log.warning("%s; it is started again%s", gone.primary, f". It was {gone.detail}" if tried == 1 else "")
             request = {**request, "attempt": request["attempt"] + 1}
     raise AssertionError("unreachable")
 
 
 class _GivenUp:
-    """A wave at which a lane died again and again: Spark tries a part several times, which would only cost more lanes.
+    """A wave that fails in the same way each time: Spark tries a part several times, which would only cost time.
 
     Args:
         path: the lane's socket.
         request: the wave.
-
-    Raises:
-        StreamsError: an attempt before this one has given up.
     """
 
     def __init__(self, path: Path, request: dict[str, Any]) -> None:
         self._path = path.with_suffix(".given-up")
         self._wave = [request["batch"], request["wave"]]
+        #: What an attempt before this one was answered, if it gave up.
+        self.before: dict[str, Any] | None = None
         if request["attempt"] == 0:  # the query is new, and may try again
             self._path.unlink(missing_ok=True)
         elif self._path.exists():
-            wave, primary, detail, hint = json.loads(self._path.read_text())
+            wave, answer = json.loads(self._path.read_text())
             if wave == self._wave:
-                raise StreamsError(primary, detail=detail, hint=hint)
+                self.before = answer
 
-    def note(self, error: StreamsError) -> StreamsError:
+    def note(self, answer: dict[str, Any]) -> None:
         """Give up."""
-        self._path.write_text(json.dumps([self._wave, error.primary, error.detail, error.hint]))
-        return error
+        self._path.write_text(json.dumps([self._wave, answer]))
 
 
 def _ask(connection: LaneSocket, message: Any) -> dict[str, Any]:

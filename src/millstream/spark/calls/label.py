@@ -8,6 +8,8 @@ import struct
 
 import msgspec
 
+from millstream.spark.calls.lane_log import levels
+
 _LENGTH = struct.Struct(">I")
 _SECRET_BYTES = 32
 
@@ -19,16 +21,18 @@ class Label(msgspec.Struct, frozen=True):
         secret: known to the driver, to Spark's workers and to lanes, and to nobody else.
         hash_seed: Python's seed of hashes, the same in every lane: functions may depend on it, and state on them.
         max_poll_seconds: for how long a lane may be at one record.
+        log_levels: of the driver's loggers by name, as lanes are to have them.
     """
 
     secret: bytes
     hash_seed: str
     max_poll_seconds: float
+    log_levels: dict[str, int]
 
 
 def new_label(max_poll_seconds: float) -> Label:
     """The label of a new run."""
-    return Label(secrets.token_bytes(_SECRET_BYTES), _hash_seed(), max_poll_seconds)
+    return Label(secrets.token_bytes(_SECRET_BYTES), _hash_seed(), max_poll_seconds, levels())
 
 
 def labelled(label: Label, program: bytes) -> bytes:

@@ -15,6 +15,7 @@ import time
 from pathlib import Path
 
 from millstream.spark.calls.handshake import peer
+from millstream.spark.calls.lane_log import readable
 from millstream.spark.calls.processes import alive, ending, stopped
 from millstream.spark.calls.pulse import Pulse, last_pulse
 
@@ -196,7 +197,7 @@ def end_of_log(path: Path) -> str:
             lines = file.read().decode(errors="replace").splitlines()
     except OSError as error:
         return str(error)
-    return "\n".join(lines[-_LOG_LINES:]) or "it said nothing"
+    return "\n".join(readable(line) for line in lines[-_LOG_LINES:]) or "it said nothing"
 
 
 def _how_it_ended(path: Path, process: int | None) -> str:

@@ -22,6 +22,8 @@ from typing import Any
 from millstream.errors import MillstreamError
 from millstream.spark.calls.frames import receive, send
 from millstream.spark.calls.handshake import NotOursError, greet_client
+from millstream.spark.calls.label import label_of
+from millstream.spark.calls.lane_log import set_levels
 from millstream.spark.calls.processes import alive
 from millstream.spark.calls.pulse import PulseTaker
 from millstream.spark.calls.shipping import PROGRAM, unpacked
@@ -30,6 +32,7 @@ from millstream.spark.exchange.handover import Handover
 from millstream.spark.exchange.parcels import pack, unpack
 from millstream.spark.failures import described
 from millstream.spark.lanes.lane import Lane, WaveRequest
+from millstream.spark.lanes.printing import end_lines, to_the_log
 from millstream.spark.lanes.producer import ProducerStuck
 from millstream.spark.state.statefiles import Version
 
@@ -165,6 +168,7 @@ def _converse(
         while (request := receive(connection)) is not None:
             if "program" in request:
                 pulse.begin("its start")
+                set_levels(label_of(request["program"]).log_levels)
                 known, lane = lane, lane or Lane(unpacked(request["program"]), index)
                 send(connection, {"ok": True})
                 if known is None:
@@ -188,6 +192,7 @@ def _converse(
                         lane.close()
                     lane = None
                 pulse.end_request()
+                end_lines()
                 send(connection, answer)
     except NotOursError as error:
         log.warning("%s", error)
@@ -217,8 +222,8 @@ def _run(lane: Lane, request: dict[str, Any], handover: Handover) -> list[tuple[
 
 
 if __name__ == "__main__":
-    logging.basicConfig(level=os.environ.get("MILLSTREAM_LOG_LEVEL", "WARNING"), format="%(asctime)s %(message)s")
     faulthandler.enable()  # says in its log of what it dies
+    to_the_log(int(sys.argv[2]), in_parts=int(sys.argv[3]) != 0)
     with stack_path(Path(sys.argv[1])).open("ab", buffering=0) as stack:
         faulthandler.register(signal.SIGUSR1, file=stack)  # says there where it is
         signal.signal(signal.SIGTERM, signal.SIG_IGN)  # it ends with its driver, which may have a batch to finish

@@ -11,6 +11,7 @@ from typing import Any
 
 from millstream.spark.calls.processes import alive
 from millstream.spark.lanes.context import LaneContext, state_directory
+from millstream.spark.lanes.printing import is_at
 from millstream.spark.plan import Partition, TaskId
 from millstream.spark.program import Program
 from millstream.spark.state.statefiles import StateFiles, Version, filesystem
@@ -82,6 +83,7 @@ class VersionedTask:
             ahead: go on with what was done of this wave before it was asked for.
             at_least: how new the files must be at least, if somebody knows.
         """
+        is_at(self._id.name)
         if not (ahead and self._ahead) and not self.is_current(version):
             self._bring_to(version, now, global_state, at_least)
         task = self._running
@@ -107,6 +109,7 @@ class VersionedTask:
     def process(self, records: Mapping[Partition, list[RawRecord]]) -> list[OutputRecord]:
         """Process some records of the wave, or all of them; answers the outputs."""
         task = self._running
+        is_at(self._id.name)
         for (topic, partition), found in records.items():
             self._had_records = True
             task.add_records(topic, partition, self._numbered(task, (topic, partition), found))
@@ -116,6 +119,7 @@ class VersionedTask:
     def end(self) -> list[OutputRecord]:
         """There are no more records in this wave; answers the last outputs."""
         task = self._running
+        is_at(self._id.name)
         punctuated = task.maybe_punctuate_wall_clock()
         if self._had_records or punctuated:
             task.commit(until_clean=True)
@@ -160,6 +164,7 @@ class VersionedTask:
         self._clean, self._ahead = None, False
         if self._task is not None:
             task, self._task = self._task, None
+            is_at(self._id.name)
             task.close(flush=False)
             if self._directory is not None:
                 shutil.rmtree(self._directory, ignore_errors=True)

@@ -59,7 +59,7 @@ class _Reader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
 def _rehearse(options: list[str], directory: str) -> None:
     jvm = " ".join([LOCAL_JVM, *options])
-    config = StreamsConfig(num_stream_threads=2, spark={"spark.driver.extraJavaOptions": jvm})
+    config = StreamsConfig(num_stream_threads=2, state_dir=directory, spark={"spark.driver.extraJavaOptions": jvm})
     session = spark_session(config)
     session.dataSource.register(Rehearsal)
     frame = session.readStream.format(_FORMAT).load()

@@ -15,6 +15,7 @@ from pyspark.sql import SparkSession
 from millstream.config import StreamsConfig
 from millstream.spark.failures import is_news
 from millstream.spark.startup import class_archive
+from millstream.spark.startup.log_file import OPTION, log_file, start_is_logged
 from millstream.spark.startup.signals import signals_are_the_drivers
 
 #: A failed task is tried again; Spark's local mode would not do that by itself.
@@ -53,14 +54,14 @@ def spark_session(config: StreamsConfig) -> SparkSession:
     master = _master(config)
     _choose_python(local=master.startswith("local["))
     builder = SparkSession.builder.appName(config.application_id).master(master)
-    local = (
-        {"spark.driver.extraJavaOptions": " ".join([LOCAL_JVM, *_logging(), *class_archive.options_to_use()])}
-        if master.startswith("local[")
-        else {}
-    )
+    local, file = {}, None
+    if master.startswith("local["):
+        file = None if _has_own_logging() else log_file(config)
+        jvm = " ".join([LOCAL_JVM, *_logging(file), *class_archive.options_to_use()])
+        local = {"spark.driver.extraJavaOptions": jvm, **({} if file is None else {OPTION: str(file)})}
     for name, value in {**_DEFAULTS, **local, **{key: str(value) for key, value in config.spark.items()}}.items():
         builder = builder.config(name, value)
-    with signals_are_the_drivers(local=bool(local)):
+    with signals_are_the_drivers(local=bool(local)), start_is_logged(file):
         session = builder.getOrCreate()
     session.sparkContext.setLogLevel("ERROR")
     logging.getLogger("py4j.clientserver").addFilter(is_news)
@@ -75,11 +76,16 @@ def _warm_up(session: SparkSession) -> None:
         session.createDataFrame([(0, b""), (1, b"")], "lane int, parcel binary").repartition(2, "lane").collect()
 
 
-def _logging() -> list[str]:
-    """Spark's log, unless somebody has configured it: an error that the application tells is not told five times."""
-    if os.environ.keys() & {"SPARK_CONF_DIR", "SPARK_HOME"}:
+def _has_own_logging() -> bool:
+    """Whether somebody has configured what Spark logs."""
+    return bool(os.environ.keys() & {"SPARK_CONF_DIR", "SPARK_HOME"})
+
+
+def _logging(file: Path | None) -> list[str]:
+    """Spark's log: an error that the application tells is not told five times more."""
+    if file is None:
         return []
-    return [f"-Dlog4j2.configurationFile={_LOGGING.as_uri()}"]
+    return [f"-Dlog4j2.configurationFile={_LOGGING.as_uri()}", f'"-Dmillstream.log={file}"']
 
 
 def _choose_python(*, local: bool) -> None:

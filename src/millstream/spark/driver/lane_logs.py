@@ -1,0 +1,91 @@
+"""What lanes on the driver's machine print and log, shown by the driver."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import sys
+import threading
+from pathlib import Path
+from typing import BinaryIO
+
+from millstream.spark.calls.lane_log import unpacked
+from millstream.spark.calls.waiting import log_path
+
+_AT_ONCE = 1 << 20
+
+
+class LaneLogs:
+    """Follows the logs of lanes. Text goes to standard error, log records to the loggers of their names.
+
+    Args:
+        directory: of the run.
+        lanes: how many there are.
+    """
+
+    def __init__(self, directory: Path, lanes: int) -> None:
+        self._lock = threading.Lock()
+        self._logs = [_LaneLog(log_path(directory / f"lane-{lane}"), lane) for lane in range(lanes)]
+
+    def show(self) -> None:
+        """Show what is new; it costs next to nothing if nothing is."""
+        with self._lock:
+            for each in self._logs:
+                each.show()
+
+    def close(self) -> None:
+        """Show the rest."""
+        with self._lock:
+            for each in self._logs:
+                each.close()
+            self._logs = []
+
+
+class _LaneLog:
+    def __init__(self, path: Path, lane: int) -> None:
+        self._path = path
+        self._lane = lane
+        self._file: BinaryIO | None = None
+        self._begun = b""
+
+    def show(self) -> None:
+        if self._file is None:
+            try:
+                self._file = self._path.open("rb", buffering=0)
+            except FileNotFoundError:  # not started yet
+                return
+        while data := self._file.read(_AT_ONCE):
+            *lines, self._begun = (self._begun + data).split(b"\n")
+            self._tell(lines)
+
+    def close(self) -> None:
+        self.show()
+        if self._begun:
+            self._tell([self._begun])
+        if self._file is not None:
+            self._file.close()
+
+    def _tell(self, lines: list[bytes]) -> None:
+        text: list[str] = []
+        for line in lines:
+            decoded = line.decode(errors="replace")
+            record = unpacked(decoded)
+            if record is None:
+                # What C libraries print, and the interpreter when it crashes, does not say where it is from.
+                placed = decoded.startswith(("task ", "lane "))
+                text.append(f"{decoded}\n" if placed else f"lane {self._lane}: {decoded}\n")
+                continue
+            _print(text)
+            text = []
+            logger = logging.getLogger(record.name)
+            if logger.isEnabledFor(record.levelno):
+                logger.handle(record)
+        _print(text)
+
+
+def _print(lines: list[str]) -> None:
+    # Who closed the standard error wants to see nothing; that is no reason to fail.
+    if lines and sys.stderr is not None:
+        with contextlib.suppress(OSError, ValueError):
+            sys.stderr.write("".join(lines))
+            sys.stderr.flush()

@@ -1,0 +1,49 @@
+"""Prints, log records and warnings of functions come out at the driver, with their task."""
+
+from __future__ import annotations
+
+import logging
+import sys
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import cloudpickle
+import pytest
+
+from millstream import StreamsBuilder
+
+from .conftest import Apps
+
+# Lanes cannot import tests.
+cloudpickle.register_pickle_by_value(sys.modules[__name__])
+
+
+def _says(key: str, value: str) -> None:
+    print("seen", value)
+    logging.getLogger("orders").info("an order of %s", value)
+    logging.getLogger("other").info("nobody asked for this")
+    warnings.warn("an old order", stacklevel=1)
+
+
+@pytest.mark.usefixtures("no_lane_is_left")
+def test_what_functions_say_comes_out_at_the_driver(
+    apps: Apps,
+    make_topic: Callable[..., str],
+    produce: Callable[..., Any],
+    capsys: pytest.CaptureFixture[str],
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    topic = make_topic(partitions=2)
+    produce(topic, [(b"k", b"a")], partition=1)
+    builder = StreamsBuilder()
+    builder.stream(topic).peek(_says).print(label="order")
+    with caplog.at_level(logging.INFO, "orders"):
+        apps.run_once(builder.build(), apps.config()).close()
+    lines = capsys.readouterr().err.splitlines()
+    assert [line for line in lines if line.startswith("task ")] == ["task 0_1: seen a", "task 0_1: [order]: k, a"]
+    said = {record.name: record.getMessage() for record in caplog.records}
+    assert said["orders"] == "task 0_1: an order of a"
+    assert "task 0_1: " in said["py.warnings"]
+    assert "UserWarning: an old order" in said["py.warnings"]
+    assert "other" not in said
