@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from millstream.errors import StreamsError
-from millstream.spark.exchange.handover import Handover
+from millstream.spark.exchange.handover import Handover, is_by_file
+from millstream.spark.exchange.parcels import Bundle, Parcel, pack
 
 LARGE = b"\x95" * 200_000
 
@@ -39,3 +40,13 @@ def test_files_stay_until_their_batch_is_over(tmp_path: Path) -> None:
     with pytest.raises(StreamsError, match="are gone"):
         mine.take(before)
     Handover(None, 0).forget_before(7)
+
+
+def test_what_is_handed_over_by_file_is_known_by_its_first_byte(tmp_path: Path) -> None:
+    handover = Handover(tmp_path, 0)
+    small = pack(Parcel(1, 7, 5, [], content="c" * 16, membership=b"m" * 200))
+    large = pack(Parcel(1, 7, 5, [Bundle("t", 0, 0, [(b"k" * 30_000, None, 5, None, 0)])]))
+    sent = [handover.give(7, 0, 0, 1, large), handover.give(7, 0, 0, 1, small)]
+    assert [is_by_file(each) for each in sent] == [True, False]
+    assert len(sent[0]) < len(sent[1])  # so the smallest is not always one that can be read as it is
+    assert [handover.take(each) for each in sent] == [large, small]

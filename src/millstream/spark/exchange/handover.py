@@ -19,6 +19,11 @@ _BY_FILE = b"@"
 _SUFFIX = ".parcel"
 
 
+def is_by_file(sent: bytes) -> bool:
+    """Whether what was sent only names the file of a parcel."""
+    return sent.startswith(_BY_FILE)
+
+
 class Handover:
     """One lane's way to hand over and to take.
 
@@ -44,7 +49,7 @@ class Handover:
 
     def take(self, sent: bytes) -> bytes:
         """The parcel that was sent."""
-        if not sent.startswith(_BY_FILE):
+        if not is_by_file(sent):
             return sent
         path = Path(os.fsdecode(sent[len(_BY_FILE) :]))
         try:

@@ -8,6 +8,7 @@ import pyarrow as pa
 from pyspark import TaskContext
 
 from millstream.spark.calls import client as lane_client
+from millstream.spark.exchange.handover import is_by_file
 from millstream.spark.exchange.parcels import unpack
 
 
@@ -28,7 +29,8 @@ def wave_function(
                 else:
                     rows.append((key, to_wave, parcel))
         if mine:
-            head = unpack(min(mine, key=len))
+            # Each lane sends itself one without records for every wave, which is never a file.
+            head = unpack(min((parcel for parcel in mine if not is_by_file(parcel)), key=len))
             request = {
                 "batch": head.batch,
                 "wave": wave,
