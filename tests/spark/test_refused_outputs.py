@@ -27,6 +27,7 @@ from millstream import (
     Topology,
 )
 from millstream.kafka.admin import Admin
+from millstream.kafka.clients import make_consumer
 from millstream.kafka.detached import DetachedBroker
 from millstream.kafka.topics import NewTopic
 from millstream.spark.client import KafkaStreams
@@ -35,6 +36,7 @@ from millstream.spark.lanes.producer import LaneProducer
 from millstream.spark.lanes.writing import Writing
 from millstream.spark.plan import Plan, TaskId
 from millstream.spark.program import Program
+from millstream.spark.state.markers import Marker
 from millstream.task.records import OutputRecord, RawRecord, TracedRecord
 from millstream.task.task import Task
 
@@ -84,6 +86,8 @@ class Bench:
         self._program = program
         self._offset = 0
         self.outputs = LaneProducer(program, 0)
+        self._group = make_consumer(config)  # of nobody: the group has no members
+        self._membership = self._group.consumer_group_metadata()
 
     def wave(self, *chunks: list[tuple[str | None, str]], at_once: bool = True) -> int:
         """Process and write some records; answers how many were written."""
@@ -91,7 +95,7 @@ class Bench:
         try:
             for chunk in chunks:
                 writing.add(TASK, self.processed(chunk))
-            writing.commit({0: 7})
+            writing.commit({0: Marker("c1", "0_0/0", 7, "content", None)}, self._membership)
         except BaseException:
             self.outputs.abort()
             raise
@@ -112,6 +116,7 @@ class Bench:
         return self._task.metrics.dropped_records
 
     def close(self) -> None:
+        self._group.close()
         self.outputs.close()
         self._task.close(flush=False)
 
