@@ -139,6 +139,8 @@ class Copy:
                 env=self._environment,
                 start_new_session=True,
             )
+            # Whoever kills it does not wait for its end; somebody must.
+            threading.Thread(target=self._process.wait, name="end-of-copy", daemon=True).start()
 
     def _supervise(self) -> None:
         ends, before = 0, self._results()

@@ -172,5 +172,8 @@ def _start(path: Path, lane: int, driver: int | None, label: Label, connection: 
 def _note_end(process: subprocess.Popen[bytes], path: Path) -> None:
     """Only the parent of a process is told how it ended; others want to know."""
     code = process.wait()
+    noted = end_path(path, process.pid)
+    unfinished = noted.with_name(f"{noted.name}.new")
     with contextlib.suppress(OSError):  # the run is over
-        end_path(path, process.pid).write_text(str(code))
+        unfinished.write_text(str(code))
+        unfinished.replace(noted)

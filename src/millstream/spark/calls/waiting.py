@@ -22,6 +22,8 @@ from millstream.spark.calls.pulse import Pulse, last_pulse
 log = logging.getLogger("millstream.spark")
 
 _LOOK_SECONDS = 1.0
+#: How long whoever started a lane may take to note how it ended; on a busy machine a dying process takes its time.
+_END_SECONDS = 10.0
 #: Nothing is said before.
 _LEAST_SECONDS = 30.0
 #: So many times as long as usual is worth a word.
@@ -205,7 +207,7 @@ def _how_it_ended(path: Path, process: int | None) -> str:
     if process is None:
         return ""
     file = end_path(path, process)
-    deadline = time.monotonic() + _LOOK_SECONDS
+    deadline = time.monotonic() + _END_SECONDS
     while not file.exists() and time.monotonic() < deadline:
         time.sleep(0.02)
     try:
