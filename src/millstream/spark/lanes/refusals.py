@@ -32,7 +32,7 @@ _TOO_LARGE = frozenset({ClientError.MSG_SIZE_TOO_LARGE, ClientError.RECORD_LIST_
 _INVALID = frozenset({ClientError.INVALID_RECORD, ClientError.INVALID_MSG, ClientError.INVALID_TIMESTAMP})
 _NO_TOPIC = frozenset({ClientError.UNKNOWN_TOPIC_OR_PART, ClientError._UNKNOWN_TOPIC})
 #: What the client says, after a while, when a topic was deleted.
-_MAY_BE_GONE = frozenset({ClientError._MSG_TIMED_OUT, ClientError._UNKNOWN_PARTITION})
+_MAY_BE_GONE = frozenset({ClientError._MSG_TIMED_OUT, ClientError._UNKNOWN_PARTITION, ClientError._DESTROY})
 _NOT_ALLOWED = REFUSED | {ClientError.TOPIC_EXCEPTION}
 
 
