@@ -201,11 +201,11 @@ class LaneProducer:
 
     def _produce(self, records: Iterable[OutputRecord]) -> None:
         produce, poll = self._producer.produce, self._producer.poll
-        told = None
+        told, names_records = None, self._names_records
         for record in records:
             topic, partition, key, value, timestamp, headers = record
             place = _ANY_PARTITION if partition is None else partition
-            if self._names_records:
+            if names_records:
                 told = partial(self._not_delivered, record=record)
             while True:
                 try:
