@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import starmap
 from typing import Any, Generic, TypeVar
 
 from millstream.records import Headers, ValueAndTimestamp
@@ -11,9 +12,9 @@ from millstream.serdes import Serde
 from millstream.state import codec
 from millstream.state.caches.keyvalue import KeyValueCache
 from millstream.state.keyvalue_rows import KeyValueRows
-from millstream.state.layout import after, after_prefix
+from millstream.state.layout import after, after_prefix, join_timestamped, split_timestamped
 from millstream.state.row_store import RowStore
-from millstream.state.store import LATEST, Fold, KeyValueListener, StoreContext
+from millstream.state.store import LATEST, Fold, KeyValueListener, LogRecord, StoreContext
 from millstream.state.suppliers import StoreSupplier
 
 log = logging.getLogger("millstream.state")
@@ -204,6 +205,12 @@ class TimestampedKeyValueStore(_KeyValueBase[K, ValueAndTimestamp[V], tuple[V, i
     def _write_row(self, key: K, value: Any, timestamp: int, headers: Headers | None = None) -> int:
         self._rows.put(key, None if value is None else (value, timestamp))
         return LATEST
+
+    def log_records(self, changes: Mapping[bytes, bytes | None], time: int) -> Iterable[LogRecord]:
+        return (split_timestamped(key, data, time) for key, data in changes.items())
+
+    def apply_records(self, records: Iterable[LogRecord]) -> None:
+        self.apply_changes(starmap(join_timestamped, records))
 
     def put(self, key: K, value: ValueAndTimestamp[V] | None) -> None:
         """Set a key; None deletes it."""

@@ -24,6 +24,22 @@ CLOCK_KEY = b"clock"
 MAX_SEQUENCE = 0x7FFFFFFF
 
 
+def split_timestamped(key: bytes, data: bytes | None, time: int) -> tuple[bytes, bytes | None, int]:
+    """A row with a timestamp as a record of a changelog: its timestamp is the record's.
+
+    Args:
+        key: the row's key.
+        data: timestamp and value; None deletes.
+        time: when it is deleted.
+    """
+    return (key, None, time) if data is None else (key, data[8:], LONG.unpack_from(data)[0])
+
+
+def join_timestamped(key: bytes, value: bytes | None, timestamp: int) -> tuple[bytes, bytes | None]:
+    """A record of a changelog as a row with a timestamp: the opposite of `split_timestamped`."""
+    return key, None if value is None else LONG.pack(timestamp) + value
+
+
 def after_prefix(prefix: bytes) -> bytes | None:
     """The least key that is greater than every key with this prefix; None if there is none.
 

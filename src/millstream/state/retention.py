@@ -10,7 +10,7 @@ than the clock minus the retention. There are two families, and results depend o
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from struct import Struct
 from typing import Generic, TypeVar
 
@@ -20,7 +20,7 @@ from millstream.state.backends.timetable import MemoryTimeTable, Order, Row, Tim
 from millstream.state.backends.timetable_rocksdb import RocksTimeTable
 from millstream.state.codec import Codec
 from millstream.state.layout import CLOCK_KEY, MAX_SEQUENCE, SESSION_SUFFIX, WINDOW_SUFFIX
-from millstream.state.store import LogEntry, StoreContext
+from millstream.state.store import LogEntry, LogRecord, StoreContext
 from millstream.state.suppliers import StoreSupplier
 
 K = TypeVar("K")
@@ -218,6 +218,20 @@ class ExpiringRows(Generic[K, T]):
                     table.delete(key, time, number)
                 else:
                     table.put(key, time, number, data)
+
+    def log_records(self, changes: Mapping[bytes, bytes | None]) -> Iterator[LogRecord]:
+        """Changes as records of a changelog, which are as old as their rows and go when these are long gone.
+
+        Their values are as they are in the rows.
+        """
+        size, unpack = self._suffix.size, self._suffix.unpack_from
+        for binary, data in changes.items():
+            if binary != CLOCK_KEY:
+                yield binary, data, max(0, unpack(binary, len(binary) - size)[0])
+
+    def clock_change(self) -> LogEntry | None:
+        """The clock, as a change; None before the first row."""
+        return None if self.clock < 0 else (CLOCK_KEY, WINDOW_SUFFIX.pack(self.clock, self._sequence))
 
     def _restore_clock(self, note: bytes) -> None:
         clock, sequence = WINDOW_SUFFIX.unpack(note)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Generic, TypeVar
 
 from millstream.records import MAX_TIMESTAMP, Headers, Window, Windowed
@@ -13,7 +13,7 @@ from millstream.state.caches.session import SessionCache
 from millstream.state.layout import SESSION_SUFFIX
 from millstream.state.retention import ExpiringRows
 from millstream.state.row_store import RowStore
-from millstream.state.store import SessionListener, StoreContext
+from millstream.state.store import LogEntry, LogRecord, SessionListener, StoreContext
 from millstream.state.suppliers import StoreSupplier
 
 K = TypeVar("K")
@@ -57,6 +57,12 @@ class SessionStore(RowStore, Generic[K, V]):
         """Tell the listener what a flush wrote: key, start, end, new, old (if `send_old`), timestamp, headers."""
         if self._cache is not None:
             self._cache.listen(listener, send_old)
+
+    def log_records(self, changes: Mapping[bytes, bytes | None], time: int) -> Iterable[LogRecord]:
+        return self._rows.log_records(changes)
+
+    def clock(self) -> LogEntry | None:
+        return self._rows.clock_change()
 
     def write(self, key: K, start: int, end: int, value: V | None, headers: Headers | None = None) -> None:
         """Set the value of a session, or remove the session (None)."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Protocol
 
 from millstream.records import Headers
@@ -15,6 +15,8 @@ LATEST = -1
 
 #: One change of a store: the binary key under which the store logs it, and the value (None deletes).
 LogEntry = tuple[bytes, bytes | None]
+#: One record of a changelog topic: its key, its value (None deletes), and its timestamp.
+LogRecord = tuple[bytes, bytes | None, int]
 
 #: `fold(key, value, timestamp, headers)`: bring a value into the aggregate of its key.
 Fold = Callable[[Any, Any, int, Headers | None], None]
@@ -87,6 +89,23 @@ class StateStore(ABC):
     @abstractmethod
     def snapshot(self) -> Iterator[tuple[bytes, bytes]]:
         """Everything the store holds, as log entries: a base from which it can be rebuilt."""
+
+    def log_records(self, changes: Mapping[bytes, bytes | None], time: int) -> Iterable[LogRecord]:
+        """Changes as the records of a changelog topic, laid out as Kafka Streams does.
+
+        Args:
+            changes: what `take_changes` answered.
+            time: the time of records that have none of their own.
+        """
+        return ((key, value, time) for key, value in changes.items())
+
+    def apply_records(self, records: Iterable[LogRecord]) -> None:
+        """Redo the records of a changelog topic; see `apply_changes`."""
+        self.apply_changes((key, value) for key, value, _ in records)
+
+    def clock(self) -> LogEntry | None:
+        """What the store knows of the time beside its rows, as a change; None if that is nothing."""
+        return None
 
 
 #: Told at a flush: key, new value, old value, timestamp, headers.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from millstream.errors import ArgumentError
@@ -11,7 +11,7 @@ from millstream.serdes import Serde
 from millstream.state.backends.timetable import MemoryTimeTable, TimeTable
 from millstream.state.backends.timetable_rocksdb import RocksTimeTable
 from millstream.state.layout import CLOCK_KEY, LONG, WINDOW_SUFFIX
-from millstream.state.store import LATEST, NOT_STORED, KeyValueListener, LogEntry, StateStore, StoreContext
+from millstream.state.store import LATEST, NOT_STORED, KeyValueListener, LogEntry, LogRecord, StateStore, StoreContext
 from millstream.state.suppliers import StoreSupplier
 
 K = TypeVar("K")
@@ -113,13 +113,19 @@ class VersionedKeyValueStore(StateStore, Generic[K, V]):
             binary = self._key.serialize(key)
         except Exception as error:
             raise self._key.serialization_error(key, error) from error
-        following = self._next(binary, timestamp)
+        data: bytes | None = None
         if value is not None:
             try:
-                data = _VALUE + self._value.serialize(value)
+                data = self._value.serialize(value)
             except Exception as error:
                 raise self._value.serialization_error(value, error) from error
-            self._set(binary, timestamp, data)
+        return self._add(binary, data, timestamp)
+
+    def _add(self, binary: bytes, data: bytes | None, timestamp: int) -> int:
+        """Add a version as bytes, or a deletion (None); answers as `write` does."""
+        following = self._next(binary, timestamp)
+        if data is not None:
+            self._set(binary, timestamp, _VALUE + data)
         elif following is not None:
             self._set(binary, timestamp, _DELETED_BEFORE)
         else:
@@ -249,3 +255,21 @@ class VersionedKeyValueStore(StateStore, Generic[K, V]):
             yield CLOCK_KEY, LONG.pack(self._clock)
         for key, timestamp, _, data in self._table.rows():
             yield key + LONG.pack(timestamp), data
+
+    def log_records(self, changes: Mapping[bytes, bytes | None], time: int) -> Iterable[LogRecord]:
+        for binary, data in changes.items():
+            if binary != CLOCK_KEY:
+                value = None if data is None or data in _DELETED else data[1:]
+                yield binary[:-8], value, LONG.unpack_from(binary, len(binary) - 8)[0]
+
+    def apply_records(self, records: Iterable[LogRecord]) -> None:
+        logged, self.logged = self.logged, False
+        try:
+            for key, value, timestamp in records:
+                self._clock = max(self._clock, timestamp)
+                self._add(key, value, timestamp)
+        finally:
+            self.logged = logged
+
+    def clock(self) -> LogEntry | None:
+        return None if self._clock < 0 else (CLOCK_KEY, LONG.pack(self._clock))

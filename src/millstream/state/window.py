@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import starmap
 from typing import Any, Generic, TypeVar
 
 from millstream.records import MAX_TIMESTAMP, Headers, ValueAndTimestamp, Window, Windowed
 from millstream.serdes import Serde
 from millstream.state import codec
 from millstream.state.caches.window import WindowCache
-from millstream.state.layout import WINDOW_SUFFIX
+from millstream.state.layout import WINDOW_SUFFIX, join_timestamped, split_timestamped
 from millstream.state.retention import ExpiringRows
 from millstream.state.row_store import RowStore
-from millstream.state.store import StoreContext, WindowFold, WindowListener
+from millstream.state.store import LogEntry, LogRecord, StoreContext, WindowFold, WindowListener
 from millstream.state.suppliers import StoreSupplier
 
 K = TypeVar("K")
@@ -146,6 +147,12 @@ class _WindowBase(RowStore, Generic[K, V, T]):
     def _window(self, start: int) -> Window:
         return Window(start, min(start + self.window_size_ms, MAX_TIMESTAMP))
 
+    def log_records(self, changes: Mapping[bytes, bytes | None], time: int) -> Iterable[LogRecord]:
+        return self._rows.log_records(changes)
+
+    def clock(self) -> LogEntry | None:
+        return self._rows.clock_change()
+
 
 class WindowStore(_WindowBase[K, V, V]):
     """Values by key and window start; with `retain_duplicates` any number of them. What joins keep their records in."""
@@ -197,6 +204,12 @@ class TimestampedWindowStore(_WindowBase[K, ValueAndTimestamp[V], tuple[V, int]]
     ) -> Iterator[tuple[int, tuple[V, int]]]:
         """(start, (value, timestamp)) of a key's windows that start between the two times, by start."""
         return self._range(key, earliest, latest, reverse)
+
+    def log_records(self, changes: Mapping[bytes, bytes | None], time: int) -> Iterable[LogRecord]:
+        return starmap(split_timestamped, self._rows.log_records(changes))
+
+    def apply_records(self, records: Iterable[LogRecord]) -> None:
+        self.apply_changes(starmap(join_timestamped, records))
 
     def _shown(self, item: tuple[V, int]) -> ValueAndTimestamp[V]:
         return ValueAndTimestamp(*item)

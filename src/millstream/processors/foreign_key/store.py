@@ -8,16 +8,17 @@ Layout, in the log and on disk, as Kafka Streams writes it:
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import starmap
 from typing import Any
 
 from millstream.processors.foreign_key.wire import SubscriptionWrapper, SubscriptionWrapperSerde, combined_prefix
 from millstream.serdes import AnySerde
 from millstream.state.backends.maps import MemoryMap, OrderedMap
 from millstream.state.backends.rocksdb import RocksMap
-from millstream.state.layout import LONG, after_prefix
-from millstream.state.store import LogEntry, StateStore, StoreContext
+from millstream.state.layout import LONG, after_prefix, join_timestamped, split_timestamped
+from millstream.state.store import LogEntry, LogRecord, StateStore, StoreContext
 
 
 class SubscriptionStore(StateStore):
@@ -81,6 +82,14 @@ class SubscriptionStore(StateStore):
     def apply_changes(self, changes: Iterable[LogEntry]) -> None:
         """Redo logged changes."""
         self._map.write(changes)
+
+    def log_records(self, changes: Mapping[bytes, bytes | None], time: int) -> Iterable[LogRecord]:
+        """Subscriptions without their timestamps, which are the records'."""
+        return (split_timestamped(key, data, time) for key, data in changes.items())
+
+    def apply_records(self, records: Iterable[LogRecord]) -> None:
+        """Redo the records of a changelog topic."""
+        self.apply_changes(starmap(join_timestamped, records))
 
     def snapshot(self) -> Iterator[tuple[bytes, bytes]]:
         """All subscriptions."""
