@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from confluent_kafka import Consumer, KafkaException, Message, TopicPartition
+from confluent_kafka import KafkaError as ClientError
 
 from millstream.config import StreamsConfig, client_properties
 from millstream.errors import MillstreamError, StreamsError
@@ -110,6 +111,9 @@ class Ownership:
         self._failure: MillstreamError | None = None
         self._published: Path | None = None
         self._to_commit: dict[Partition, TopicPartition] = {}
+        #: Whether all that was to be committed is.
+        self._sent = True
+        self._is_waited_for = False
         self._thread = threading.Thread(target=self._run, name="millstream-ownership", daemon=True)
         self._thread.start()
 
@@ -156,13 +160,18 @@ class Ownership:
             self._published = path
             self._write()
 
-    def committed(self, partitions: Iterable[TopicPartition]) -> list[TopicPartition]:
+    def committed(self, partitions: Iterable[TopicPartition], *, stable: bool = False) -> list[TopicPartition]:
         """What the application's group has committed, with metadata; not what is still in a transaction.
 
         By another consumer: the one in the group answers nobody while it is polled.
+
+        Args:
+            partitions: of which topics.
+            stable: wait for the end of transactions; else lanes of an earlier run may have left some open.
         """
-        # Lanes of an earlier run may have left transactions open; their end is not waited for here.
-        consumer = make_consumer(self._config, overrides={"isolation.level": "read_uncommitted"})
+        consumer = make_consumer(
+            self._config, overrides={"isolation.level": "read_committed" if stable else "read_uncommitted"}
+        )
         wanted = list(partitions)
         try:
             return self._patiently(lambda _: self._ask_committed(consumer, wanted)) or []
@@ -173,12 +182,33 @@ class Ownership:
         try:
             return consumer.committed(partitions, _REQUEST_SECONDS)
         except KafkaException as error:
+            if error.args[0].code() == ClientError.UNSTABLE_OFFSET_COMMIT:
+                raise BrokerUnavailable("a transaction is just ending") from error
             raise translate(error, "read the progress", self._config.bootstrap_servers) from error
 
     def commit(self, offsets: Iterable[TopicPartition]) -> None:
         """Commit offsets of the group soon, without waiting for it: they are for people to look at."""
         with self._changed:
+            self._sent = False
             self._to_commit |= {(at.topic, at.partition): at for at in offsets}
+
+    def commit_now(self, offsets: Iterable[TopicPartition]) -> None:
+        """Commit offsets of the group, all or none, and wait until that is done.
+
+        Raises:
+            StreamsError: it could not be done.
+        """
+        self.commit(offsets)
+        with self._changed:
+            self._is_waited_for = True
+            done = self._changed.wait_for(lambda: self._sent or self._failure or self._closed, _JOIN_SECONDS)
+            self._is_waited_for = False
+            self._raise_failure()
+        if not done or self._closed:
+            raise StreamsError(
+                "the progress of the application could not be committed",
+                hint="this copy is not the owner any more, or the broker is away: start it again",
+            )
 
     def close(self) -> None:
         """Let another copy go on. Safe to call again."""
@@ -296,12 +326,16 @@ class Ownership:
         """Only in this thread: others would wait for a poll that never ends for long."""
         with self._changed:
             offsets, self._to_commit = list(self._to_commit.values()), {}
-        if offsets:
-            with suppress(KafkaException):  # they are committed again after the next batch
-                if wait:
-                    consumer.commit(offsets=offsets, asynchronous=False)
-                else:
-                    consumer.commit(offsets=offsets, asynchronous=True)
+        if not offsets:
+            return
+        with suppress(KafkaException):  # they are committed again after the next batch
+            if wait or self._is_waited_for:
+                consumer.commit(offsets=offsets, asynchronous=False)
+                with self._changed:
+                    self._sent = not self._to_commit
+                    self._changed.notify_all()
+            else:
+                consumer.commit(offsets=offsets, asynchronous=True)
 
     def _leave(self, consumer: Consumer, lost: bool) -> None:
         if not lost:
