@@ -101,7 +101,7 @@ def test_a_lost_checkpoint_and_lost_changelogs_are_refused(
     produce(topics[0], some(50))
     apps.run_once(counting(*topics), config)
     shutil.rmtree(checkpoint_of(config))
-    with closing(Admin(StreamsConfig("look", bootstrap_servers=broker.bootstrap_servers))) as admin:
+    with closing(Admin(StreamsConfig(application_id="look", bootstrap_servers=broker.bootstrap_servers))) as admin:
         admin.delete_topics([topic for topic in admin.topics() if topic.endswith("-changelog")])
     with pytest.raises(StreamsError, match="its checkpoint is not here") as raised:
         apps.run_once(counting(*topics), config)

@@ -15,7 +15,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable
 from contextlib import closing, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
 from typing import TypeVar
@@ -30,6 +30,7 @@ from millstream.kafka.clients import ErrorWatch, make_consumer
 from millstream.kafka.errors import BrokerUnavailable, translate
 from millstream.kafka.group_admin import GroupAdmin, Member
 from millstream.kafka.topics import NewTopic
+from millstream.spark.calls.processes import alive
 
 log = logging.getLogger("millstream.client")
 
@@ -49,6 +50,8 @@ _SAY_SECONDS = 30.0
 _REQUEST_SECONDS = 10.0
 #: How long a broker may take to answer before it counts as away.
 _ANSWER_TIME = timedelta(seconds=5)
+#: How much later than it could a broker may take note that a member is dead.
+_PATIENCE_SECONDS = 5.0
 
 
 @dataclass(frozen=True)
@@ -96,10 +99,17 @@ class Ownership:
     Args:
         config: the application.
         checkpoint: the id of this copy's checkpoint.
+        look_again: answers the id of a checkpoint that another copy made there in the meantime; None if this copy had
+            one from the start.
     """
 
-    def __init__(self, config: StreamsConfig, checkpoint: str) -> None:
+    def __init__(
+        self, config: StreamsConfig, checkpoint: str, look_again: Callable[[], str | None] | None = None
+    ) -> None:
         self._config = config
+        self._look_again = look_again
+        #: Until when the owner before may still seem to be there.
+        self._patience = time.monotonic() + _SESSION_MS / 1000 + _PATIENCE_SECONDS
         self._self = Instance.here(checkpoint)
         self._topic = f"{config.application_id}-owner"
         self._watch = ErrorWatch()
@@ -268,6 +278,12 @@ class Ownership:
         if holder is None:  # Kafka does not know yet that this copy has left
             self._pause(_LOOK_SECONDS)
             return
+        if holder.checkpoint != self._self.checkpoint and self._look_again is not None:
+            if self._look_again() == holder.checkpoint:
+                self._self = replace(self._self, checkpoint=holder.checkpoint)
+            elif self._may_be_dead(holder):
+                self._pause(_LOOK_SECONDS)
+                return
         if holder.checkpoint != self._self.checkpoint:
             raise StreamsError(
                 f"application '{self._config.application_id}' already runs with another checkpoint",
@@ -279,6 +295,13 @@ class Ownership:
             log.warning("'%s' runs on %s, taking over when it ends", self._config.application_id, holder)
             self._set(holder=holder)
         self._pause(_LOOK_SECONDS)
+
+    def _may_be_dead(self, holder: Instance) -> bool:
+        """Whether an owner may have died with its checkpoint, only that Kafka does not know yet."""
+        here = holder.host == self._self.host
+        if here and holder.process != self._self.process and alive(holder.process):
+            return False
+        return time.monotonic() < self._patience
 
     def _own(self) -> None:
         """Join the group, and be the owner as long as Kafka says so."""

@@ -94,7 +94,7 @@ class TaskChangelog:
         ends = {partition: origin.end(partition) for partition in [*logs, self._note]}
         note: TaskNote | None = None
         with closing(LaneConsumer(self._program.config, from_the_first=True)) as consumer:
-            progress = _Progress(self._id.name, sum(ends.values()))
+            progress = _Progress(sum(ends.values()))
             for partition, records in consumer.read({at: (0, end) for at, end in ends.items() if end}):
                 if partition == self._note:
                     note = self._latest(records, note)
@@ -135,9 +135,8 @@ def _usable(records: list[RawRecord]) -> Iterator[LogRecord]:
 class _Progress:
     """Tells now and then how far a task is restored."""
 
-    def __init__(self, task: str, total: int) -> None:
+    def __init__(self, total: int) -> None:
         self.count = 0
-        self._task = task
         self._total = total
         self._at: dict[Partition, int] = {}
         self._begun = self._said = time.monotonic()
@@ -153,11 +152,11 @@ class _Progress:
             rate = self.count / (now - self._begun)
             left = (now - self._begun) * (self._total - done) / max(1, done)
             log.warning(
-                "task %s: restoring from Kafka, %d %% (%s records, %s per second, %d s left)",
-                *(self._task, 100 * done // max(1, self._total), f"{self.count:,}", f"{rate:,.0f}", left),
+                "restoring from Kafka, %d %% (%s records, %s per second, %d s left)",
+                *(100 * done // max(1, self._total), f"{self.count:,}", f"{rate:,.0f}", left),
             )
 
     def end(self) -> None:
         """All is there."""
         seconds = time.monotonic() - self._begun
-        log.warning("task %s: restored %s records from Kafka in %.1f s", self._task, f"{self.count:,}", seconds)
+        log.warning("restored %s records from Kafka in %.1f s", f"{self.count:,}", seconds)
