@@ -130,6 +130,6 @@ def gone_back(found: Marker, here: str) -> StreamsError:
         "the checkpoint has gone back behind its outputs",
         detail=f"the outputs of task {found.task} are out up to batch {found.batch}; in the checkpoint {here}. Results "
         "that are out would be written again, or others not at all",
-        hint="restore the newest copy of the checkpoint (a backup from before is too old), or begin anew on purpose: "
-        "millstream reset",
+        hint="restore the newest copy of the checkpoint (a backup from before is too old); or move it away, and it is "
+        "rebuilt from Kafka; to begin anew on purpose: millstream reset",
     )
