@@ -96,6 +96,16 @@ def rows_of_the_test_driver(records: list[Record]) -> set[tuple[Any, ...]]:
     return found
 
 
+def changelogs(admin: Admin, config: StreamsConfig) -> dict[str, int]:
+    """The stores of an application that have changelogs, and how many partitions those have."""
+    begin, end = f"{config.application_id}-", "-changelog"
+    return {
+        name.removeprefix(begin).removesuffix(end): count
+        for name, count in admin.topics().items()
+        if name.startswith(begin) and name.endswith(end)
+    }
+
+
 @pytest.fixture(scope="module")
 def classpath() -> str:
     """Of the Java peers."""
