@@ -23,6 +23,7 @@ from millstream.spark.state.checkpoint import Checkpoint, Remembered
 from millstream.spark.state.markers import read_marker
 from millstream.spark.state.statefiles import StateFiles, Version
 from millstream.state.store import LogEntry
+from millstream.task.records import RawRecord
 
 from .checkpoints import make
 
@@ -101,7 +102,8 @@ def test_a_task_goes_on_with_it(location: Path) -> None:
     program = Program("run", topology, Plan(topology, make.TOPICS), config, 1, str(location), None)
     task = VersionedTask(program, TaskId(0, 0), 0)
     task.begin(NEXT, 100_000, None)
-    records = [(b"a", b"x", 65_000, None, 6), (b"a", b"x", 1_500, None, 7)]  # the second is too late for its minute
+    late: RawRecord = (b"a", b"x", 1_500, None, 7)  # for its minute, that is
+    records: list[RawRecord] = [(b"a", b"x", 65_000, None, 6), late]
     outputs = task.process({("in", 0): records}) + task.end()
     assert sorted((topic, key, int.from_bytes(value or b"", "big")) for topic, _, key, value, *_ in outputs) == [
         ("counts", b"a", 4), ("counts", b"a", 5), ("per-minute", b"a", 3),

@@ -86,7 +86,7 @@ def make(target: Path) -> None:
             producer.flush()
             streams = KafkaStreams(topology(), settings)
             streams.start(once=True)
-            assert streams.wait(_PATIENCE)  # noqa: S101 - nobody catches it
+            assert streams.wait(_PATIENCE)
         admin.close()
         known = _known_to_kafka(settings).replace(str(settings.checkpoint_location), LOCATION)
         _make_base(Path(temporary, "checkpoint", "millstream", "state", "0_0"), Version(2, 0))
