@@ -32,13 +32,13 @@ $(PREPARED): $(STAMP)
 	@touch $@
 
 # Tests that wait long for what does not come; `make soak` runs them.
-SOAK := tests/spark/test_bad_input.py tests/spark/test_life.py
+SOAK := tests/soak
 
 test: lint $(PREPARED) ## lint, then run the tests
-	$(BIN)/pytest --numprocesses $(PROCESSES) --dist worksteal --quiet $(SOAK:%=--ignore=%)
+	$(BIN)/pytest --numprocesses $(PROCESSES) --dist worksteal --quiet --ignore=$(SOAK)
 
 soak: $(PREPARED) ## random faults, a long steady run, bad input and state larger than memory, on a real broker and Spark
-	HYPOTHESIS_PROFILE=default $(BIN)/pytest --quiet --numprocesses $(PROCESSES) --ignore=tests/spark --ignore=tests/cli
+	HYPOTHESIS_PROFILE=default $(BIN)/pytest --quiet --numprocesses $(PROCESSES) --ignore=tests/spark --ignore=tests/cli --ignore=$(SOAK)
 	$(BIN)/pytest --quiet $(SOAK)
 	$(BIN)/python bench/soak.py
 	$(BIN)/python bench/faults.py --runs 100

@@ -40,7 +40,7 @@ from millstream.spark.state.markers import Marker
 from millstream.task.records import OutputRecord, RawRecord, TracedRecord
 from millstream.task.task import Task
 
-from .conftest import PATIENCE, Apps
+from ..conftest import PATIENCE, Apps
 
 cloudpickle.register_pickle_by_value(sys.modules[__name__])
 

@@ -20,7 +20,7 @@ from millstream.spark.driver.control import Control, LastBatch
 from millstream.spark.plan import Plan
 from millstream.spark.program import Program
 
-from .topics import Times
+from .times import Times
 
 TEXT = Consumed(Serdes.string, Serdes.string)
 
