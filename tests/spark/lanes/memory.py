@@ -157,7 +157,7 @@ def program_of(
         }
     )
     plan, location = Plan(topology, topics), str(directory / "checkpoint")
-    markers = Checkpoint(location).compare("app", topology, plan, lanes, checkpoint_id).markers
+    markers = Checkpoint(location).compare(config.application_id, topology, plan, lanes, checkpoint_id).markers
     return Program("run", topology, plan, config, lanes, location, None, checkpoint_id, markers)
 
 
