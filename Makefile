@@ -11,7 +11,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 PROCESSES ?= 2
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test soak lint format demo bench docs graph wheel wheel-check notes lock clean
+.PHONY: help setup test soak coverage lint format demo bench docs graph wheel wheel-check notes lock clean
 
 help: ## say what there is
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 13
@@ -43,6 +43,14 @@ soak: $(PREPARED) ## random faults, a long steady run, bad input and state large
 	$(BIN)/python bench/soak.py
 	$(BIN)/python bench/faults.py --runs 100
 	$(BIN)/python bench/large_state.py
+
+# make coverage TESTS="tests/task tests/state" measures those alone.
+coverage: $(PREPARED) ## measure which code the tests run through, also in lanes; the report is in build/coverage
+	rm -rf build/coverage
+	-$(BIN)/coverage run -m pytest --numprocesses $(PROCESSES) --dist worksteal --quiet --ignore=$(SOAK) $(TESTS)
+	$(BIN)/coverage combine --quiet
+	$(BIN)/coverage html --quiet
+	$(BIN)/coverage report --skip-covered --sort=cover
 
 lint: setup ## check style, types and imports
 	$(BIN)/ruff check
