@@ -11,7 +11,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 PROCESSES ?= 2
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test soak lint format demo bench docs graph wheel wheel-check notes lock clean
+.PHONY: help setup test soak coverage lint format demo bench docs graph wheel wheel-check notes lock clean
 
 help: ## say what there is
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 13
@@ -32,17 +32,25 @@ $(PREPARED): $(STAMP)
 	@touch $@
 
 # Tests that wait long for what does not come; `make soak` runs them.
-SOAK := tests/spark/test_bad_input.py tests/spark/test_life.py
+SOAK := tests/soak
 
 test: lint $(PREPARED) ## lint, then run the tests
-	$(BIN)/pytest --numprocesses $(PROCESSES) --dist worksteal --quiet $(SOAK:%=--ignore=%)
+	$(BIN)/pytest --numprocesses $(PROCESSES) --dist worksteal --quiet --ignore=$(SOAK)
 
 soak: $(PREPARED) ## random faults, a long steady run, bad input and state larger than memory, on a real broker and Spark
-	HYPOTHESIS_PROFILE=default $(BIN)/pytest --quiet --numprocesses $(PROCESSES) --ignore=tests/spark --ignore=tests/cli
+	HYPOTHESIS_PROFILE=default $(BIN)/pytest --quiet --numprocesses $(PROCESSES) --ignore=tests/spark --ignore=tests/cli --ignore=$(SOAK)
 	$(BIN)/pytest --quiet $(SOAK)
 	$(BIN)/python bench/soak.py
 	$(BIN)/python bench/faults.py --runs 100
 	$(BIN)/python bench/large_state.py
+
+# make coverage TESTS="tests/task tests/state" measures those alone.
+coverage: $(PREPARED) ## measure which code the tests run through, also in lanes; the report is in build/coverage
+	rm -rf build/coverage
+	-$(BIN)/coverage run -m pytest --numprocesses $(PROCESSES) --dist worksteal --quiet --ignore=$(SOAK) $(TESTS)
+	$(BIN)/coverage combine --quiet
+	$(BIN)/coverage html --quiet
+	$(BIN)/coverage report --skip-covered --sort=cover
 
 lint: setup ## check style, types and imports
 	$(BIN)/ruff check

@@ -102,7 +102,7 @@ def totals(bootstrap: str, topic: str) -> dict[bytes, Any]:
             if message.error() is not None:
                 waiting.discard(message.partition())
             else:
-                found[message.key()] = json.loads(message.value())
+                found[message.key() or b""] = json.loads(message.value() or b"")
     consumer.close()
     return found
 

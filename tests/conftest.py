@@ -131,11 +131,11 @@ def consume(broker: DetachedBroker, admin: Admin) -> Callable[..., list[Message]
             while len(found) < count if count is not None else waiting:
                 message = consumer.poll(timeout)
                 assert message is not None, f"{len(found)} records in {topic}, and no more in {timeout} seconds"
-                at = (message.topic(), message.partition())
-                if message.error() is None:
+                error, at = message.error(), (message.topic() or "", message.partition() or 0)
+                if error is None:
                     found.append(message)
-                elif message.error().code() != KafkaError._PARTITION_EOF:
-                    raise KafkaException(message.error())
+                elif error.code() != KafkaError._PARTITION_EOF:
+                    raise KafkaException(error)
                 elif count is None and consumer.position([TopicPartition(*at)])[0].offset >= end[at]:
                     waiting.discard(at)
             return found

@@ -61,7 +61,7 @@ def run(function: FunctionDescription, example: Example) -> str:
             {inserts}
         """)  # noqa: S608 - our own calls
         records = ksql.topics.read("RESULT", from_beginning=True)
-    shown = [orjson.dumps(orjson.loads(record.value)["R"]).decode() for record in records]
+    shown = [orjson.dumps(orjson.loads(record.value or b"")["R"]).decode() for record in records]
     if function.kind == "AGGREGATE":
         return shown[-1]
     return "; ".join(shown)

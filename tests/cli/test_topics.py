@@ -105,7 +105,7 @@ def test_more_of_a_record(run: Run, broker: DetachedBroker, make_topic: Callable
     producer = Producer({"bootstrap.servers": broker.bootstrap_servers})
     for start in (60_000, 120_000):
         key = Serdes.string.serialize("ann") + Serdes.long.serialize(start)
-        headers = [("from", b"shop"), ("from", b"web"), ("none", None)]
+        headers: list[tuple[str, str | bytes | None]] = [("from", b"shop"), ("from", b"web"), ("none", None)]
         producer.produce(topic, Serdes.long.serialize(3), key, headers=headers, timestamp=start + 5)
     producer.flush(30)
     options = ("--from-beginning", "--windowed", "time", "--value", "long")

@@ -158,10 +158,11 @@ def test_default_serdes_are_found_in_the_configuration(lab: Lab) -> None:
     respond = ResponseJoin(
         left_view=store_view("left"), value_serde=DEFAULT_VALUE, joiner=lambda left, right: right, left_join=False
     )
-    send.forward, respond.forward = lab.Output(), lab.Output()
+    sent, responded = lab.Output(), lab.Output()
+    send.forward, respond.forward = sent, responded
     lab.start(context, send, respond)
     send.process("k", ({"fk": 1}, {"fk": 2}, True), 0, None)
-    rows = send.forward.take()
+    rows = sent.take()
     assert [key for key, _, _ in rows] == [2, 1]
     respond.process("k", ResponseWrapper(rows[1][1].hash, "joined"), 0, None)
-    assert respond.forward.take() == [("k", "joined", 0)]
+    assert responded.take() == [("k", "joined", 0)]

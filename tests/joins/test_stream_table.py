@@ -103,6 +103,7 @@ def test_with_grace_records_wait_for_the_table(lab: Lab) -> None:
     task.table.write("k", "a", 5)  # late, but in time
     assert task.stream("k", "B", 14) == []
     assert task.stream("k", "C", 15) == [("k", "A-a", 5)]
+    assert task.buffer is not None
     assert len(task.buffer) == 2
 
 
@@ -111,6 +112,7 @@ def test_a_late_record_is_joined_at_once_and_evicts_nothing(lab: Lab) -> None:
     task.stream("k", "A", 20)
     assert task.stream("k", "late", 9) == [("k", "late-None", 9)]
     assert task.stream("k", "just", 10) == [("k", "just-None", 10)]
+    assert task.buffer is not None
     assert len(task.buffer) == 1
 
 

@@ -7,7 +7,11 @@ from collections.abc import Callable
 from datetime import timedelta
 
 import pytest
-from confluent_kafka.admin import AdminClient, ConfigResource, ResourceType
+from confluent_kafka.admin import (  # type: ignore[attr-defined] # not marked as exported
+    AdminClient,
+    ConfigResource,
+    ResourceType,
+)
 
 from millstream.config import StreamsConfig
 from millstream.kafka.admin import Admin

@@ -39,7 +39,8 @@ def test_many_at_once_and_one_by_one_agree() -> None:
 
 def test_the_memo_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(partitioner, "_MEMO_KEYS", 100)
-    monkeypatch.setattr(partitioner, "_memo", memo := {})
+    memo: dict[Any, Any] = {}
+    monkeypatch.setattr(partitioner, "_memo", memo)
     for start in range(0, 1000, 30):
         keys = [b"%d" % number for number in range(start, start + 60)]
         assert partition_many(keys, 5) == [(murmur2(key) & 0x7FFFFFFF) % 5 for key in keys]

@@ -92,7 +92,8 @@ def counts(consume: Callable[..., list[Message]]) -> Callable[..., dict[str, lis
     def read(topic: str, count: int | None = None) -> dict[str, list[int]]:
         found: dict[str, list[int]] = {}
         for message in consume(topic, count, timeout=PATIENCE.total_seconds()):
-            found.setdefault(message.key().decode(), []).append(int.from_bytes(message.value(), "big"))
+            key, value = message.key() or b"", message.value() or b""
+            found.setdefault(key.decode(), []).append(int.from_bytes(value, "big"))
         return found
 
     return read

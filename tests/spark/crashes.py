@@ -15,7 +15,7 @@ import threading
 import time
 import uuid
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -333,9 +333,9 @@ class Results:
             assert not wrong, f"{topic}: {len(wrong)} of {len(expected)} keys are wrong, such as {_some(wrong)}"
             assert found.keys() == expected.keys()
         pairs = self.values[crash_app.PAIRS]
-        wrong = {str(n): pairs.get(str(n), []) for n in range(records)}
-        wrong = {number: found for number, found in wrong.items() if found != [f"{number}+{number}"]}
-        assert not wrong, f"pairs: {len(wrong)} of {records} are wrong, such as {_some(wrong)}"
+        odd = {str(n): pairs.get(str(n), []) for n in range(records)}
+        odd = {number: values for number, values in odd.items() if values != [f"{number}+{number}"]}
+        assert not odd, f"pairs: {len(odd)} of {records} are wrong, such as {_some(odd)}"
         assert len(pairs) == records
 
     def close(self) -> None:
@@ -345,15 +345,15 @@ class Results:
     def _poll(self) -> bool:
         some = False
         for message in self._consumer.consume(5_000, 0.1):
-            topic, error = message.topic(), message.error()
+            topic, error = message.topic() or "", message.error()
             if error is None:
-                value = message.value()
+                key, value = message.key() or b"", message.value() or b""
                 found: Any = value.decode() if topic == crash_app.PAIRS else int.from_bytes(value, "big")
-                self.values[topic].setdefault(message.key().decode(), []).append(found)
+                self.values[topic].setdefault(key.decode(), []).append(found)
                 self.seen[topic] += 1
                 some = True
             elif error.code() == KafkaError._PARTITION_EOF:
-                self._at_end[topic, message.partition()] = message.offset()
+                self._at_end[topic, message.partition() or 0] = message.offset() or 0
             elif error.fatal():
                 raise KafkaException(error)
         return some
@@ -414,7 +414,7 @@ Kill = Callable[[DevBroker, App, random.Random], str | None]
 
 def crash(
     directory: Path,
-    kills: list[Kill],
+    kills: Sequence[Kill],
     *,
     records: int,
     seed: int,

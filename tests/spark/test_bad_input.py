@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import re
-import shutil
-import subprocess
 import sys
-import time
+import threading
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from datetime import timedelta
 from pathlib import Path
 
 import cloudpickle
@@ -18,12 +14,10 @@ import pytest
 from confluent_kafka import Message, Producer
 
 from millstream import (
-    Consumed,
     DeserializationError,
     LogAndContinueExceptionHandler,
     MillstreamError,
     ProcessingError,
-    Produced,
     Serdes,
     StreamsBuilder,
     StreamsConfig,
@@ -32,10 +26,12 @@ from millstream import (
 )
 from millstream.kafka.admin import Admin
 from millstream.kafka.broker import DevBroker
-from millstream.kafka.errors import AuthenticationFailed, BrokerUnavailable
+from millstream.kafka.errors import AuthenticationFailed
 from millstream.kafka.topics import NewTopic
-from millstream.spark import launch
 from millstream.spark.client import KafkaStreams, State
+from millstream.spark.plan import Plan
+from millstream.spark.state.checkpoint import Checkpoint
+from millstream.topology.nodes import SourceNode
 
 from .conftest import PATIENCE, Apps
 from .crashes import wait_until
@@ -91,7 +87,7 @@ def test_a_corrupt_record_stops_the_application_or_goes_to_the_dead_letters(
     assert counts(out) == {key: [1, 2] for key in KEYS}
     (letter,) = consume(dead)
     assert (letter.key(), letter.value()) == (b"bad", b"three")
-    assert dict(letter.headers())["__streams.errors.topic"] == topic.encode()
+    assert dict(letter.headers() or ())["__streams.errors.topic"] == topic.encode()
 
 
 def test_a_function_that_raises_is_named(apps: Apps, make_topic: Make, produce: Produce, consume: Consume) -> None:
@@ -124,62 +120,24 @@ def test_a_missing_source_topic_is_named(apps: Apps, counting: Build) -> None:
     assert streams.state is State.ERROR
 
 
-def test_a_broker_that_is_away_at_start_is_an_error_after_a_while(
-    apps: Apps, counting: Build, monkeypatch: pytest.MonkeyPatch
+def test_a_broker_that_is_away_at_start_is_waited_for(
+    apps: Apps, counting: Build, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(launch, "Admin", lambda config: Admin(config, timeout=timedelta(seconds=3)))
     streams = KafkaStreams(counting("in", "out"), apps.config(bootstrap_servers="127.0.0.1:9"))
-    begun = time.monotonic()
-    with pytest.raises(BrokerUnavailable, match="no broker answers"):
-        streams.start()
-    assert time.monotonic() - begun < 60
-    assert streams.state is State.ERROR
+    starting = threading.Thread(target=streams.start)
+    starting.start()
+    wait_until(lambda: "waiting: cannot reach Kafka: no broker answers" in caplog.text, "a word of it")
+    streams.close()
+    starting.join(PATIENCE.total_seconds())
+    assert not starting.is_alive()
+    assert streams.state is State.NOT_RUNNING
 
 
 @pytest.fixture
 def own_broker(tmp_path: Path) -> Iterator[DevBroker]:
-    """A broker that may be killed, with users."""
+    """A broker with users."""
     with DevBroker(tmp_path / "broker", users={"ann": "secret"}) as broker:
         yield broker
-
-
-def test_a_broker_that_goes_away_is_waited_for(apps: Apps, counting: Build, own_broker: DevBroker) -> None:
-    bootstrap = own_broker.bootstrap_servers
-    admin = Admin(StreamsConfig(bootstrap_servers=bootstrap))
-    admin.create_topics([NewTopic("in", 2), NewTopic("out", 2)])
-    producer = Producer({"bootstrap.servers": bootstrap, "message.timeout.ms": 0, "log_level": 0})
-    config = apps.config(bootstrap_servers=bootstrap)
-    streams = KafkaStreams(counting("in", "out"), config)
-    streams.start()
-    try:
-        producer.produce("in", "x", "a")
-        producer.flush()
-        wait_until(lambda: streams.metrics()["commit-total"] > 0, "the first batch")
-        own_broker.kill()
-        producer.produce("in", "y", "a")
-        # Longer than any request takes to give up.
-        assert not streams.wait(timedelta(seconds=20))
-        assert streams.state is State.RUNNING
-        own_broker.restart()
-        producer.flush()
-        wait_until(lambda: streams.metrics()["records-produced-total"] == 2, "the record of meanwhile")
-        committed = ("in", 0), ("in", 1)
-        wait_until(lambda: sum(admin.committed_offsets(committed, config.application_id).values()) == 2, "the offsets")
-    finally:
-        streams.close()
-    assert streams.state is State.NOT_RUNNING
-
-
-def test_an_application_can_be_closed_while_the_broker_is_away(
-    apps: Apps, counting: Build, own_broker: DevBroker
-) -> None:
-    bootstrap = own_broker.bootstrap_servers
-    Admin(StreamsConfig(bootstrap_servers=bootstrap)).create_topics([NewTopic("in", 2), NewTopic("out", 2)])
-    streams = KafkaStreams(counting("in", "out"), apps.config(bootstrap_servers=bootstrap))
-    streams.start()
-    own_broker.kill()
-    streams.close()
-    assert streams.state is State.NOT_RUNNING
 
 
 def test_credentials_are_used_and_wrong_ones_refused(apps: Apps, counting: Build, own_broker: DevBroker) -> None:
@@ -206,81 +164,25 @@ def test_credentials_are_used_and_wrong_ones_refused(apps: Apps, counting: Build
 
 
 def test_a_checkpoint_of_another_application_is_refused(
-    apps: Apps, counting: Build, make_topic: Make, produce: Produce
-) -> None:
-    topic, out = make_topic(2), make_topic(2)
-    config = apps.config()
-    produce(topic, [("a", "x")])
-    apps.run_once(counting(topic, out), config)
-    other = apps.config(checkpoint_location=config.checkpoint_location)
-    with pytest.raises(StreamsError, match="belongs to another application") as raised:
-        KafkaStreams(counting(topic, out), other).start()
-    assert config.application_id in str(raised.value)
-
-
-def test_a_checkpoint_that_cannot_be_written_is_an_error_at_start(
     apps: Apps, counting: Build, make_topic: Make, tmp_path: Path
 ) -> None:
-    (tmp_path / "file").write_text("not a directory")
-    config = apps.config(checkpoint_location=tmp_path / "file" / "checkpoint")
-    with pytest.raises(StreamsError, match="the checkpoint cannot be") as raised:
-        KafkaStreams(counting(make_topic(2), make_topic(2)), config).start()
-    assert str(tmp_path / "file") in str(raised.value)
-
-
-@pytest.fixture
-def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """A file system of 1 MB, where one may be made."""
-    place = tmp_path / "disk"
-    place.mkdir()
-    mount, umount = shutil.which("mount"), shutil.which("umount")
-    if os.getuid() != 0 or mount is None or umount is None:
-        pytest.skip("only root can mount a small file system")
-    command = [mount, "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(place)]
-    if subprocess.run(command, capture_output=True, check=False).returncode != 0:  # noqa: S603 - as it says
-        pytest.skip("no file system can be mounted here")
-    yield place
-    subprocess.run([umount, "-l", str(place)], check=True)  # noqa: S603
-
-
-@pytest.mark.parametrize("left_kb", [0, 48])
-def test_a_full_disk_is_an_error_and_nothing_is_lost(
-    apps: Apps,
-    make_topic: Make,
-    produce: Produce,
-    consume: Consume,
-    small_disk: Path,
-    left_kb: int,
-) -> None:
-    topic, out = make_topic(2), make_topic(2)
-    builder = StreamsBuilder()
-    texts = Consumed(Serdes.string, Serdes.string)
-    (
-        builder.stream(topic, texts)
-        .group_by_key()
-        .reduce(lambda whole, new: new)
-        .to_stream()
-        .map_values(lambda value: value[:3])
-        .to(out, Produced(Serdes.string, Serdes.string))
-    )
-    topology = builder.build()
-    config = apps.config(checkpoint_location=small_disk / "checkpoint")
-    produce(topic, [(key, "one") for key in KEYS])
-    apps.run_once(topology, config)
-
+    topology = counting(make_topic(2, name="in"), make_topic(2, name="out"))
+    topics = {topic: 2 for node in topology.nodes.values() if isinstance(node, SourceNode) for topic in node.topics}
+    checkpoint = Checkpoint(str(tmp_path))
+    checkpoint.remember(checkpoint.compare("before", topology, Plan(topology, topics), 1, "its id"))
+    config = apps.config(checkpoint_location=tmp_path)
     streams = KafkaStreams(topology, config)
-    streams.start()
-    free = shutil.disk_usage(small_disk).free - left_kb * 1024
-    (small_disk / "other").write_bytes(bytes(free))
-    produce(topic, [(key, "two" + "." * 20_000) for key in KEYS])
-    error = failure_of(streams)
-    assert "No space left on device" in str(error)
-    assert error.hint
+    with pytest.raises(StreamsError, match="belongs to another application") as raised:
+        streams.start()
+    assert f"is that of 'before', this is '{config.application_id}'" in str(raised.value)
+    assert streams.state is State.ERROR
 
-    (small_disk / "other").unlink()
-    produce(topic, [(key, "three") for key in KEYS])
-    apps.run_once(topology, config)
-    found: dict[bytes, list[bytes]] = {}
-    for message in consume(out):
-        found.setdefault(message.key(), []).append(message.value())
-    assert found == {key.encode(): [b"one", b"two", b"thr"] for key in KEYS}
+
+def test_a_checkpoint_of_another_format_is_refused(
+    apps: Apps, counting: Build, make_topic: Make, tmp_path: Path
+) -> None:
+    (tmp_path / "millstream").mkdir()
+    (tmp_path / "millstream" / "application.json").write_text('{"format": 99}')
+    streams = KafkaStreams(counting(make_topic(2), make_topic(2)), apps.config(checkpoint_location=tmp_path))
+    with pytest.raises(StreamsError, match="the format of a newer Millstream"):
+        streams.start()

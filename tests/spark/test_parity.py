@@ -302,7 +302,8 @@ def test_partitioners_choose_partitions(host: Host) -> None:
 
     def choose(topic: str, key: str, value: str, partitions: int) -> int | list[int] | None:
         assert (topic, partitions) == (out, PARTITIONS)
-        return {"one": 2, "two": [1, 3], "none": []}.get(value)
+        chosen: dict[str, int | list[int]] = {"one": 2, "two": [1, 3], "none": []}
+        return chosen.get(value)
 
     builder = StreamsBuilder()
     stream = builder.stream(source, _text())

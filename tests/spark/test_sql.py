@@ -8,7 +8,7 @@ import uuid
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from confluent_kafka import Message
@@ -105,7 +105,7 @@ def as_records(messages: list[Message]) -> list[TopicRecord]:
             message.key(),
             message.value(),
             message.timestamp()[1],
-            tuple(message.headers() or ()),
+            tuple(cast("list[tuple[str, bytes | None]]", message.headers() or [])),
         )
         for message in messages
     ]

@@ -41,9 +41,7 @@ class Harness:
     Context = Context
 
     @staticmethod
-    def open(
-        builder: StoreBuilder, cache: int = 0, directory: Path | None = None, context: Context | None = None
-    ) -> Any:
+    def open(builder: StoreBuilder, cache: int = 0, directory: Path | None = None, context: Any = None) -> Any:
         """A store of a task, which is at `store._context`."""
         store: StateStore = builder.build()
         store.init(context or Context(cache, directory))

@@ -50,9 +50,7 @@ MINUTE = timedelta(minutes=1)
 )
 def test_builders_build(harness: Any, builder: StoreBuilder, store: type) -> None:
     built = harness.open(builder)
-    assert type(built) is store
-    assert built.name == "s"
-    assert built.logged
+    assert (type(built), built.name, built.logged) == (store, "s", True)
     assert not builder.without_logging().build().logged
 
 

@@ -78,7 +78,9 @@ class Model:
         return told
 
     def find(self, order: Any, expired: bool = False) -> list[tuple[Row, int]]:
-        found = {row: value for row, value in self.rows.items() if expired or row[1] > self.clock - RETENTION}
+        found: dict[Row, Any] = {
+            row: value for row, value in self.rows.items() if expired or row[1] > self.clock - RETENTION
+        }
         found.update(self.cache or {})
         return [(row, found[row]) for row in sorted(found, key=order) if found[row] is not None]
 

@@ -28,7 +28,7 @@ STEPS = st.lists(
     ),
     max_size=25,
 )
-FAMILIES = {
+FAMILIES: dict[str, dict[str, Any]] = {
     "in memory": {"persistent": False},
     "persistent": {"segment_interval_ms": SEGMENT},
     "time ordered": {"segment_interval_ms": SEGMENT, "time_ordered": True},
@@ -97,7 +97,9 @@ class Model:
         self, earliest: int, latest: int, low: str | None = None, high: str | None = None
     ) -> list[tuple[str, int, int]]:
         """Key, start and value, in the order of a scan over many keys."""
-        found = {row: value for row, value in self.rows.items() if row[1] >= self.horizon()}
+        found: dict[tuple[str, int, int], Any] = {
+            row: value for row, value in self.rows.items() if row[1] >= self.horizon()
+        }
         found.update(self.cache or {})
         rows = [
             row

@@ -13,7 +13,7 @@ from millstream.serdes import Serdes
 from millstream.task.task import Task
 from millstream.topology.topology import Topology
 
-STRINGS = {"key": Serdes.string, "value": Serdes.string}
+STRINGS: dict[str, Any] = {"key": Serdes.string, "value": Serdes.string}
 
 
 class Tap(Operator):

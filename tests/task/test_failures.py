@@ -90,7 +90,7 @@ def test_output_that_cannot_be_written(source: Any, sink: Any, harness: Any, do:
 
 @pytest.mark.parametrize("part", ["key", "value"])
 def test_a_missing_serde_is_found_when_the_task_is_made(harness: Any, part: str) -> None:
-    given = {"key": Serdes.string, "value": Serdes.string}
+    given: dict[str, Any] = {"key": Serdes.string, "value": Serdes.string}
     del given[part]
     with pytest.raises(SerdeError, match=f"source 'orders' has no {part} serde") as raised:
         harness(Topology().add_source("orders", "orders-topic", **given))

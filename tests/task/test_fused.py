@@ -36,15 +36,16 @@ from millstream.processors.stateless import (
 )
 from millstream.processors.tables.to_stream import TableToStream
 from millstream.serdes import Serdes
+from millstream.task.records import RawRecord
 from millstream.task.task import Task
 from millstream.topology.topology import Topology
 
-TEXT = {"key": Serdes.string, "value": Serdes.string}
+TEXT: dict[str, Any] = {"key": Serdes.string, "value": Serdes.string}
 FUSED = StreamsConfig(application_id="app")
 ONE_BY_ONE = StreamsConfig(
     application_id="app", processing_exception_handler=LogAndContinueProcessingExceptionHandler()
 )
-RECORDS = [(b"a", b"aa", 3, None, 0), (None, b"b", 4, [("h", b"1")], 1), (b"c", b"cab", 5, None, 2)]
+RECORDS: list[RawRecord] = [(b"a", b"aa", 3, None, 0), (None, b"b", 4, [("h", b"1")], 1), (b"c", b"cab", 5, None, 2)]
 
 
 class Told:
@@ -68,7 +69,7 @@ class Opaque(Operator):
 
 
 #: An operator's class, and its function; None: it has none.
-KINDS: dict[str, tuple[type[Operator], Callable[..., Any] | None]] = {
+KINDS: dict[str, tuple[Callable[..., Operator], Callable[..., Any] | None]] = {
     "pass": (PassThrough, None),
     "filter": (Filter, lambda key, value: "a" in value),
     "filter-not": (FilterNot, lambda key, value: "b" in value),
@@ -147,7 +148,7 @@ def test_fused_operators_do_the_same_in_the_same_order(nodes: list[tuple[str, st
 @pytest.mark.parametrize("kind", ["filter", "flat-map-values", "map", "pass"])
 def test_long_chains_are_cut(kind: str) -> None:
     """Python allows neither more than 20 loops in each other, nor more than 100 levels of indentation."""
-    nodes = [
+    nodes: list[tuple[str, str, tuple[int, ...]]] = [
         (kind if kind != "map" or number < 9 else "map-values", f"n{number}", (number - 1,)) for number in range(1, 120)
     ]
     nodes.append(("sink", "n120", (119,)))
@@ -212,23 +213,27 @@ def test_an_error_below_a_fused_function_is_found_there() -> None:
 
 
 @pytest.mark.parametrize(
-    ("factory", "message"),
+    ("mapper", "function", "message"),
     [
         (
-            partial(Map, lambda key, value: 3),
+            Map,
+            lambda key, value: 3,
             r"<lambda> at test_fused.py:\d+ must return a \(key, value\) tuple, not 3",
         ),
-        (partial(Map, lambda key, value: (key, value, 1)), r"must return a \(key, value\) tuple, not \('a', .*, 1\)"),
-        (partial(FlatMap, lambda key, value: [key, 5]), r"must return an iterable of \(key, value\) tuples, not 'a'"),
-        (partial(FlatMap, lambda key, value: None), r"<lambda> at test_fused.py:\d+ must return an iterable, not None"),
+        (Map, lambda key, value: (key, value, 1), r"must return a \(key, value\) tuple, not \('a', .*, 1\)"),
+        (FlatMap, lambda key, value: [key, 5], r"must return an iterable of \(key, value\) tuples, not 'a'"),
+        (FlatMap, lambda key, value: None, r"<lambda> at test_fused.py:\d+ must return an iterable, not None"),
         (
-            partial(FlatMapValues, lambda value: None),
+            FlatMapValues,
+            lambda value: None,
             r"<lambda> at test_fused.py:\d+ must return an iterable, not None",
         ),
     ],
 )
-def test_bad_results_of_mappers_are_explained(factory: Callable[[], Operator], message: str) -> None:
-    error = failed(("before", PassThrough), ("mapper", factory), ("after", PassThrough))
+def test_bad_results_of_mappers_are_explained(
+    mapper: Callable[[Any], Operator], function: Callable[..., Any], message: str
+) -> None:
+    error = failed(("before", PassThrough), ("mapper", partial(mapper, function)), ("after", PassThrough))
     with pytest.raises(TypeError, match=message):
         raise error.__cause__  # type: ignore[misc]
     assert error.detail is not None

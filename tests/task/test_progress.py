@@ -21,7 +21,7 @@ from millstream.task.task import Task
 from millstream.topology.topology import Topology
 
 CONFIG = StreamsConfig(application_id="app", max_task_idle=timedelta(milliseconds=100))
-TEXT = {"key": Serdes.string, "value": Serdes.string}
+TEXT: dict[str, Any] = {"key": Serdes.string, "value": Serdes.string}
 
 
 class Clocked(HostContext):

@@ -46,6 +46,7 @@ def test_both_ways_of_processing_break_ties_of_many_queues_alike(source: Any, si
 
 def test_stream_time_is_raised_before_a_record_is_processed(source: Any, harness: Any, do: Any, process: Any) -> None:
     seen: list[int] = []
+    runs: Any = None
     topology = source().add_operator("do", lambda: do(lambda _: seen.append(runs.task.context.stream_time)), "source")
     runs = harness(topology)
     runs.add("in", ("k", "v", 5), ("k", "v", 3), ("k", "v", 8))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 
@@ -77,7 +78,8 @@ def test_ways_to_read(source: TestInputTopic[str, str], output: TestOutputTopic[
     source.pipe_key_values(pairs)
     assert output.read_value() == "1"
     assert output.read_key_value() == ("b", "2")
-    assert output.read_record() == TestRecord("a", None, 5000)
+    deleted: TestRecord[Any, Any] = TestRecord("a", None, 5000)
+    assert output.read_record() == deleted
     source.pipe_key_values(pairs)
     assert output.read_key_values_to_map() == {"a": None, "b": "2"}
     source.pipe_key_values(pairs)

@@ -41,7 +41,7 @@ class Reader:
             if error is None:
                 yield message
             elif error.code() == KafkaError._PARTITION_EOF:
-                self._at_end[message.topic(), message.partition()] = message.offset()
+                self._at_end[message.topic() or "", message.partition() or 0] = message.offset() or 0
             elif error.fatal():
                 raise KafkaException(error)
 

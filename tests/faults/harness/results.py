@@ -84,9 +84,9 @@ class Results:
             self._failure = error
 
     def _take(self, message: Message) -> None:
-        topic, value = message.topic(), message.value()
+        topic, key, value = message.topic() or "", message.key() or b"", message.value() or b""
         found = value.decode() if topic == self._topics.pairs else int.from_bytes(value, "big")
-        self.values[topic][message.key().decode()].append(found)
+        self.values[topic][key.decode()].append(found)
         self.seen[topic] += 1
         self.latest = time.monotonic()
-        self._arrivals.append(((topic, message.partition()), message.timestamp()[1] / 1000, time.time()))
+        self._arrivals.append(((topic, message.partition() or 0), message.timestamp()[1] / 1000, time.time()))

@@ -49,7 +49,7 @@ class Millstream:
     """Ours."""
 
     name = "millstream"
-    end_codes = (0,)
+    end_codes: tuple[int, ...] = (0,)
     waits = True
 
     def command(self, settings: Settings) -> list[str]:
@@ -65,7 +65,7 @@ class KafkaStreams:
     """
 
     name = "kafka-streams"
-    end_codes = (0, 143)
+    end_codes: tuple[int, ...] = (0, 143)
     waits = False
 
     def __init__(self, java: str, classpath: str) -> None:

@@ -34,7 +34,7 @@ def truth(bootstrap: str, topics: Topics, visits_before: Mapping[str, int]) -> T
     reader = Reader(bootstrap, topics.inputs)
     try:
         for message in reader.read_to_end():
-            user, number = message.key().decode(), message.value().decode()
+            user, number = (message.key() or b"").decode(), (message.value() or b"").decode()
             records += 1
             if message.topic() == topics.visits:
                 visits[user] += 1

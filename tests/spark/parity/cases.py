@@ -82,7 +82,7 @@ class Parity:
 
     def operators(self, prefix: str) -> list[Json]:
         """The topology's operators with names and topics of their own."""
-        operators = deepcopy(TOPOLOGIES[self.case]["topology"])
+        operators: list[Json] = deepcopy(TOPOLOGIES[self.case]["topology"])
         for operator in operators:
             for part in (
                 operator,

@@ -137,10 +137,10 @@ class Host:
             while waiting:
                 message = consumer.poll(30)
                 assert message is not None, f"no end of {waiting}"
-                place = (message.topic(), message.partition())
+                place = (message.topic() or "", message.partition() or 0)
                 error = message.error()
                 if error is None:
-                    headers = tuple(message.headers() or ())
+                    headers: Any = tuple(message.headers() or ())
                     output = Output(place[0], message.key(), message.value(), message.timestamp()[1], headers)
                     found.append((output, place[1]))
                 elif error.code() != KafkaError._PARTITION_EOF:

@@ -17,7 +17,7 @@ from millstream.sql.schema.columns import Column, Namespace, Schema
 from millstream.sql.schema.formats import Encoding, FormatInfo, Formats, WindowInfo, WindowType
 from millstream.sql.schema.types import BIGINT, BYTES, INTEGER, STRING, Field, SqlArray, SqlMap, SqlStruct, SqlType
 from millstream.sql.settings import Settings
-from millstream.sql.tree.statements import CreateAsSelect, InsertInto, SourceKind
+from millstream.sql.tree.statements import CreateAsSelect, InsertInto, SelectQuery, SourceKind
 
 _S = TypeVar("_S", bound=Step)
 _Columns = Mapping[str, SqlType]
@@ -63,6 +63,8 @@ class World:
             request = SinkRequest(statement.name, statement.kind, **sink)
         elif isinstance(statement, InsertInto):
             request = SinkRequest(statement.target, None, at=statement.at, **sink)
+        else:
+            assert isinstance(statement, SelectQuery)
         return plan_query(
             prepare_query(statement.query, self.catalogue, self.settings),
             sink=request,

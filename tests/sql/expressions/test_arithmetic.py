@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import math
 from decimal import Decimal
+from typing import Any
 
 import pytest
 
 from millstream.sql.errors import SqlError
+
+from .conftest import Evaluator
 
 
 @pytest.mark.parametrize(
@@ -48,7 +51,7 @@ from millstream.sql.errors import SqlError
         ("1.5 + 2", "DECIMAL(12, 1)", Decimal("3.5")),
     ],
 )
-def test_value_and_type(evaluate, text, kind, value) -> None:
+def test_value_and_type(evaluate: Evaluator, text: str, kind: str, value: Any) -> None:
     assert evaluate.type(text) == kind
     result = evaluate(text)
     assert type(result) is type(value)
@@ -72,7 +75,7 @@ def test_value_and_type(evaluate, text, kind, value) -> None:
         ("2147483647 + 1", {}, -(2**31)),
     ],
 )
-def test_whole_numbers_wrap_around(evaluate, text, columns, value) -> None:
+def test_whole_numbers_wrap_around(evaluate: Evaluator, text: str, columns: dict[str, Any], value: Any) -> None:
     assert evaluate(text, **columns) == value
 
 
@@ -80,12 +83,12 @@ def test_whole_numbers_wrap_around(evaluate, text, columns, value) -> None:
     ("text", "columns"),
     [("I / 0", {}), ("I % I", {"I": 0}), ("L / I", {"I": 0}), ("P / 0", {}), ("P % 0.0", {}), ("P / 3", {})],
 )
-def test_errors_are_null_and_told(evaluate, text, columns) -> None:
+def test_errors_are_null_and_told(evaluate: Evaluator, text: str, columns: dict[str, Any]) -> None:
     assert evaluate(text, **columns) is None
     assert len(evaluate.log.messages) == 1
 
 
-def test_doubles_divide_by_zero(evaluate) -> None:
+def test_doubles_divide_by_zero(evaluate: Evaluator) -> None:
     assert evaluate("D / 0") == math.inf
     assert evaluate("-D / I", I=0) == -math.inf
     assert math.isnan(evaluate("D / D", D=0.0))
@@ -93,12 +96,12 @@ def test_doubles_divide_by_zero(evaluate) -> None:
 
 
 @pytest.mark.parametrize("text", ["I + 1", "I * L", "D - I", "P / I", "-I", "I % 2", "+P", "LEN(S) + 1 + I"])
-def test_null_gives_null_quietly(evaluate, text) -> None:
+def test_null_gives_null_quietly(evaluate: Evaluator, text: str) -> None:
     assert evaluate(text, I=None, P=None) is None
     assert evaluate.log.messages == []
 
 
-def test_null_in_text_is_written(evaluate) -> None:
+def test_null_in_text_is_written(evaluate: Evaluator) -> None:
     assert evaluate("S + 'x'", S=None) == "nullx"
 
 
@@ -115,11 +118,11 @@ def test_null_in_text_is_written(evaluate) -> None:
         ("NOPE + 1", "Unknown column NOPE."),
     ],
 )
-def test_refused(evaluate, text, message) -> None:
+def test_refused(evaluate: Evaluator, text: str, message: str) -> None:
     with pytest.raises(SqlError) as caught:
         evaluate.type(text)
     assert caught.value.primary == message
 
 
-def test_decimal_zero_has_no_sign(evaluate) -> None:
+def test_decimal_zero_has_no_sign(evaluate: Evaluator) -> None:
     assert str(evaluate("-P", P=Decimal("0.00"))) == "0.00"

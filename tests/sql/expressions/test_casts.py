@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from decimal import Decimal
+from typing import Any
 
 import pytest
 
 from millstream.sql.errors import SqlError
 from millstream.sql.expressions import cast_function
 from millstream.sql.schema.types import BOOLEAN, INTEGER, STRING, Field, SqlArray, SqlDecimal, SqlMap, SqlStruct
+
+from .conftest import Evaluator
 
 
 @pytest.mark.parametrize(
@@ -61,7 +64,7 @@ from millstream.sql.schema.types import BOOLEAN, INTEGER, STRING, Field, SqlArra
         ("CAST(S AS STRING)", {}, "bob"),
     ],
 )
-def test_values(evaluate, text, columns, value) -> None:
+def test_values(evaluate: Evaluator, text: str, columns: dict[str, Any], value: Any) -> None:
     result = evaluate(text, **columns)
     assert type(result) is type(value)
     assert result == value
@@ -86,13 +89,13 @@ def test_values(evaluate, text, columns, value) -> None:
         ("CAST('x' AS INTEGER)", {}),
     ],
 )
-def test_what_does_not_fit_is_null_and_told(evaluate, text, columns) -> None:
+def test_what_does_not_fit_is_null_and_told(evaluate: Evaluator, text: str, columns: dict[str, Any]) -> None:
     assert evaluate(text, **columns) is None
     assert len(evaluate.log.messages) == 1
     assert evaluate.log.messages[0][0].startswith("Error processing ")
 
 
-def test_overflow_message(evaluate) -> None:
+def test_overflow_message(evaluate: Evaluator) -> None:
     evaluate("CAST(P AS DECIMAL(3, 2))")
     assert evaluate.log.messages[0][1] == [
         "Numeric field overflow: A field with precision 3 and scale 2 must round to an absolute value less than 10^1. "
@@ -100,7 +103,7 @@ def test_overflow_message(evaluate) -> None:
     ]
 
 
-def test_the_rest_goes_on_without_what_was_cast(evaluate) -> None:
+def test_the_rest_goes_on_without_what_was_cast(evaluate: Evaluator) -> None:
     assert evaluate("COALESCE(CAST(S AS INTEGER), -1)") == -1
     assert evaluate("CASE WHEN B THEN IFNULL(CAST(S AS INTEGER), I) END") == 7
 
@@ -115,13 +118,13 @@ def test_the_rest_goes_on_without_what_was_cast(evaluate) -> None:
         ("CAST(RAW AS STRING)", "Invalid Select: Cast of BYTES to STRING is not supported."),
     ],
 )
-def test_refused(evaluate, text, message) -> None:
+def test_refused(evaluate: Evaluator, text: str, message: str) -> None:
     with pytest.raises(SqlError) as caught:
         evaluate(text)
     assert caught.value.primary.startswith(message)
 
 
-def test_nulls_can_become_text(evaluate) -> None:
+def test_nulls_can_become_text(evaluate: Evaluator) -> None:
     config = {"ksql.cast.strings.preserve.nulls": "false"}
     assert evaluate("CAST(I AS STRING)", I=None) is None
     assert evaluate("CAST(I AS STRING)", I=None, config=config) == "null"

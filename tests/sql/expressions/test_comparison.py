@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import math
 from decimal import Decimal
+from typing import Any
 
 import pytest
 
 from millstream.sql.errors import SqlError
+
+from .conftest import Evaluator
 
 OPERATORS = ["=", "<>", "<", "<=", ">", ">="]
 
@@ -37,19 +40,19 @@ OPERATORS = ["=", "<>", "<", "<=", ">", ">="]
         ("LEN(S)", "I", -1),
     ],
 )
-def test_order(evaluate, left, right, sign) -> None:
+def test_order(evaluate: Evaluator, left: str, right: str, sign: int) -> None:
     found = [evaluate(f"{left} {operator} {right}") for operator in OPERATORS]
     assert found == [sign == 0, sign != 0, sign < 0, sign <= 0, sign > 0, sign >= 0]
 
 
 @pytest.mark.parametrize(("left", "right"), [("I", "L"), ("S", "'x'"), ("D", "I"), ("P", "I"), ("TS", "DT")])
 @pytest.mark.parametrize("operator", OPERATORS)
-def test_null_is_false(evaluate, left, right, operator) -> None:
+def test_null_is_false(evaluate: Evaluator, left: str, right: str, operator: str) -> None:
     assert evaluate(f"{left} {operator} {right}", I=None, S=None, TS=None) is False
     assert evaluate.log.messages == []
 
 
-def test_null_on_both_sides_is_not_equal(evaluate) -> None:
+def test_null_on_both_sides_is_not_equal(evaluate: Evaluator) -> None:
     assert evaluate("I = L", I=None, L=None) is False
     assert evaluate("ARR[1] = ARR[2]", ARR=None) is False
 
@@ -64,41 +67,41 @@ def test_null_on_both_sides_is_not_equal(evaluate) -> None:
         ({"I": None, "L": None}, False),
     ],
 )
-def test_distinct(evaluate, columns, distinct) -> None:
+def test_distinct(evaluate: Evaluator, columns: dict[str, Any], distinct: bool) -> None:
     assert evaluate("I IS DISTINCT FROM L", **columns) is distinct
     assert evaluate("I IS NOT DISTINCT FROM L", **columns) is not distinct
 
 
-def test_distinct_times_and_texts(evaluate) -> None:
+def test_distinct_times_and_texts(evaluate: Evaluator) -> None:
     assert evaluate("TS IS DISTINCT FROM S", TS=None, S=None) is False
     assert evaluate("TS IS DISTINCT FROM S", TS=0, S=None) is True
     assert evaluate("TS IS NOT DISTINCT FROM S", TS=0, S="1970") is True
 
 
-def test_no_number(evaluate) -> None:
+def test_no_number(evaluate: Evaluator) -> None:
     assert evaluate("D = D", D=math.nan) is False
     assert evaluate("D <> 1", D=math.nan) is False
     assert evaluate("P < D", D=math.nan) is None
     assert len(evaluate.log.messages) == 1
 
 
-def test_bigint_is_rounded_beside_a_double(evaluate) -> None:
+def test_bigint_is_rounded_beside_a_double(evaluate: Evaluator) -> None:
     assert evaluate("L = D", L=2**53 + 1, D=float(2**53)) is True
 
 
-def test_texts_are_ordered_by_utf16_units(evaluate) -> None:
+def test_texts_are_ordered_by_utf16_units(evaluate: Evaluator) -> None:
     beyond, private = "\U00010000", "\ue000"
     assert evaluate("S < ARRAY[S, S][1]", S=beyond) is False
     assert evaluate(f"S < '{private}'", S=beyond) is True
     assert evaluate(f"S >= '{private}'", S=beyond) is False
 
 
-def test_bytes_are_signed(evaluate) -> None:
+def test_bytes_are_signed(evaluate: Evaluator) -> None:
     assert evaluate("RAW < TO_BYTES('0101', 'hex')", RAW=b"\x80") is True
     assert evaluate("RAW = TO_BYTES('80', 'hex')", RAW=b"\x80") is True
 
 
-def test_nested_values(evaluate) -> None:
+def test_nested_values(evaluate: Evaluator) -> None:
     assert evaluate("ARR = ARRAY[10, 20, 30]") is True
     assert evaluate("ARR <> ARRAY[10]") is True
     assert evaluate("M = MAP('a' := CAST(1 AS BIGINT), 'b' := CAST(NULL AS BIGINT))") is True
@@ -107,7 +110,7 @@ def test_nested_values(evaluate) -> None:
     assert evaluate("ARR = ARRAY[CAST(10 AS BIGINT)]") is False
 
 
-def test_text_that_is_no_time_fails_for_each_record(evaluate) -> None:
+def test_text_that_is_no_time_fails_for_each_record(evaluate: Evaluator) -> None:
     assert evaluate("TS = 'soon'") is None
     assert evaluate("TS = S") is None
     assert [cause[0].partition("\n")[0] for _, cause in evaluate.log.messages] == [
@@ -130,7 +133,7 @@ def test_text_that_is_no_time_fails_for_each_record(evaluate) -> None:
         ),
     ],
 )
-def test_refused(evaluate, text, message) -> None:
+def test_refused(evaluate: Evaluator, text: str, message: str) -> None:
     with pytest.raises(SqlError) as caught:
         evaluate.type(text)
     assert caught.value.primary == message
@@ -160,7 +163,7 @@ def test_refused(evaluate, text, message) -> None:
         ("D IN (I, 2.5)", {}, True),
     ],
 )
-def test_in(evaluate, text, columns, value) -> None:
+def test_in(evaluate: Evaluator, text: str, columns: dict[str, Any], value: Any) -> None:
     assert evaluate(text, **columns) is value
 
 
@@ -186,7 +189,7 @@ def test_in(evaluate, text, columns, value) -> None:
         ),
     ],
 )
-def test_in_refused(evaluate, text, message) -> None:
+def test_in_refused(evaluate: Evaluator, text: str, message: str) -> None:
     with pytest.raises(SqlError) as caught:
         evaluate.test(text)
     assert caught.value.primary.startswith(message)
@@ -204,7 +207,7 @@ def test_in_refused(evaluate, text, message) -> None:
         ("ARR[2] BETWEEN 19 AND I + 14", {}, True),
     ],
 )
-def test_between(evaluate, text, columns, value) -> None:
+def test_between(evaluate: Evaluator, text: str, columns: dict[str, Any], value: Any) -> None:
     assert evaluate(text, **columns) is value
 
 
@@ -222,20 +225,20 @@ def test_between(evaluate, text, columns, value) -> None:
         ("'abc' LIKE 'a.c'", False),
     ],
 )
-def test_like(evaluate, text, value) -> None:
+def test_like(evaluate: Evaluator, text: str, value: Any) -> None:
     assert evaluate(text) is value
 
 
-def test_like_stays_on_one_line(evaluate) -> None:
+def test_like_stays_on_one_line(evaluate: Evaluator) -> None:
     assert evaluate("S LIKE 'a%b'", S="a\nb") is False
 
 
-def test_like_null_is_null(evaluate) -> None:
+def test_like_null_is_null(evaluate: Evaluator) -> None:
     assert evaluate("S LIKE 'a'", S=None) is None
     assert evaluate.test("NOT (S LIKE 'a')", S=None) is False
 
 
-def test_like_pattern_ends_with_escape(evaluate) -> None:
+def test_like_pattern_ends_with_escape(evaluate: Evaluator) -> None:
     with pytest.raises(SqlError, match="LIKE pattern must not end with escape character"):
         evaluate("S LIKE 'a!' ESCAPE '!'")
 
@@ -253,25 +256,25 @@ def test_like_pattern_ends_with_escape(evaluate) -> None:
         ("NULL IS NULL", True),
     ],
 )
-def test_logic(evaluate, text, value) -> None:
+def test_logic(evaluate: Evaluator, text: str, value: Any) -> None:
     assert evaluate(text) is value
 
 
 @pytest.mark.parametrize("text", ["B AND I = 7", "NOT B", "I = 8 OR B", "CASE WHEN B THEN 1 ELSE 2 END = 2"])
-def test_a_condition_that_is_null_is_an_error(evaluate, text) -> None:
+def test_a_condition_that_is_null_is_an_error(evaluate: Evaluator, text: str) -> None:
     assert evaluate(text, B=None) is None
     assert evaluate.log.messages[0][1] == ["a condition is NULL"]
     assert evaluate.test(text, B=None) is False
 
 
-def test_null_arithmetic_inside_is_an_error(evaluate) -> None:
+def test_null_arithmetic_inside_is_an_error(evaluate: Evaluator) -> None:
     assert evaluate.test("NOT (I + 1 > 5)", I=None) is False
     assert evaluate.test("I + 1 > 5", I=7) is True
     assert evaluate("COALESCE(I + 1, 0)", I=None) is None
     assert evaluate.test("I + 1 IS NULL", I=None) is True
 
 
-def test_predicates(evaluate) -> None:
+def test_predicates(evaluate: Evaluator) -> None:
     assert evaluate.test("B") is True
     assert evaluate.test("B", B=None) is False
     assert evaluate.test("I > 5") is True
@@ -279,13 +282,13 @@ def test_predicates(evaluate) -> None:
     assert evaluate.log.messages[-1][0] == "Error evaluating predicate ((I / 0) > 5)"
 
 
-def test_decimal_constant_beside_double(evaluate) -> None:
+def test_decimal_constant_beside_double(evaluate: Evaluator) -> None:
     assert evaluate("D = 2.5") is True
     assert evaluate("D > P", D=12.51) is True
     assert evaluate("P = D", P=Decimal("0.10"), D=0.1) is True
 
 
-def test_constants_on_both_sides(evaluate) -> None:
+def test_constants_on_both_sides(evaluate: Evaluator) -> None:
     assert evaluate("NULL IN (I)", I=None) is False
     assert evaluate("5 IN (I, L)", I=5) is True
     assert evaluate("D IS DISTINCT FROM 2.5e0") is False

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from decimal import Decimal
+from typing import Any
 
 import pytest
 
 from millstream.sql.errors import SqlError
 from millstream.sql.expressions import CoercionError, coerce, evaluate_constant, with_times
+from millstream.sql.functions.registry import Registry
 from millstream.sql.parser import parse_expression
 from millstream.sql.schema.types import (
     BIGINT,
@@ -24,6 +26,7 @@ from millstream.sql.schema.types import (
     SqlDecimal,
     SqlMap,
     SqlStruct,
+    SqlType,
 )
 from millstream.sql.tree.format import format_expression
 
@@ -51,7 +54,7 @@ from millstream.sql.tree.format import format_expression
         ("UCASE('x')", STRING, "X"),
     ],
 )
-def test_values(functions, text, kind, value) -> None:
+def test_values(functions: Registry, text: str, kind: SqlType, value: Any) -> None:
     result = evaluate_constant(parse_expression(text), kind, functions, name="C")
     assert type(result) is type(value)
     assert result == value
@@ -75,7 +78,7 @@ def test_values(functions, text, kind, value) -> None:
         ("1 / 0", INTEGER, "Cannot be evaluated\nCaused by: integer division or modulo by zero"),
     ],
 )
-def test_refused(functions, text, kind, message) -> None:
+def test_refused(functions: Registry, text: str, kind: SqlType, message: str) -> None:
     with pytest.raises(SqlError) as caught:
         evaluate_constant(parse_expression(text), kind, functions, name="C")
     assert caught.value.primary == message
@@ -99,7 +102,7 @@ def test_coercion_of_values() -> None:
         ("X = '2020' AND WINDOWEND < '2020-01-01T00:00:00.001'", "((X = '2020') AND (WINDOWEND < 1577836800001))"),
     ],
 )
-def test_times_of_records(text, rewritten) -> None:
+def test_times_of_records(text: str, rewritten: str) -> None:
     assert format_expression(with_times(parse_expression(text))) == rewritten
 
 

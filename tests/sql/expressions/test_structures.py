@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from decimal import Decimal
+from typing import Any
 
 import pytest
 
 from millstream.sql.errors import SqlError
+from millstream.sql.functions.registry import Registry
+
+from .conftest import Evaluator
 
 
 @pytest.mark.parametrize(
@@ -54,19 +58,19 @@ from millstream.sql.errors import SqlError
         ),
     ],
 )
-def test_value_and_type(evaluate, text, kind, value) -> None:
+def test_value_and_type(evaluate: Evaluator, text: str, kind: str, value: Any) -> None:
     assert evaluate.type(text) == kind
     assert evaluate(text) == value
     assert evaluate.log.messages == []
 
 
 @pytest.mark.parametrize("text", ["ARR[1]", "ARR[I]", "M['a']", "ST->A", "ARRAY[ST][1]->A"])
-def test_nothing_inside_of_null(evaluate, text) -> None:
+def test_nothing_inside_of_null(evaluate: Evaluator, text: str) -> None:
     assert evaluate(text, ARR=None, M=None, ST=None) is None
     assert evaluate.log.messages == []
 
 
-def test_index_that_is_null_is_an_error(evaluate) -> None:
+def test_index_that_is_null_is_an_error(evaluate: Evaluator) -> None:
     assert evaluate("ARR[I]", I=None) is None
     assert len(evaluate.log.messages) == 1
 
@@ -116,18 +120,18 @@ def test_index_that_is_null_is_an_error(evaluate) -> None:
         ("NO_SUCH(1)", "Can't find any functions with the name 'NO_SUCH'"),
     ],
 )
-def test_refused(evaluate, text, message) -> None:
+def test_refused(evaluate: Evaluator, text: str, message: str) -> None:
     with pytest.raises(SqlError) as caught:
         evaluate.type(text)
     assert caught.value.primary == message
 
 
-def test_struct_fields_differ(evaluate) -> None:
+def test_struct_fields_differ(evaluate: Evaluator) -> None:
     with pytest.raises(SqlError, match="Duplicate field names found in STRUCT"):
         evaluate.type("STRUCT(A := 1, A := 2)")
 
 
-def test_elements_that_fail_are_null(evaluate) -> None:
+def test_elements_that_fail_are_null(evaluate: Evaluator) -> None:
     assert evaluate("ARRAY[I / 0, I]") == [None, 7]
     assert evaluate("MAP('a' := I / 0, 'b' := 1)") == {"a": None, "b": 1}
     assert evaluate("STRUCT(A := I / 0, B := S)") == (None, "bob")
@@ -138,14 +142,14 @@ def test_elements_that_fail_are_null(evaluate) -> None:
     ]
 
 
-def test_calls_among_arguments_fail_for_themselves(evaluate) -> None:
+def test_calls_among_arguments_fail_for_themselves(evaluate: Evaluator) -> None:
     assert evaluate("IFNULL(PARSE_DATE(S, 'yyyy'), DT)") == 1
     assert evaluate.log.messages[0][0] == "Error processing PARSE_DATE"
     # Other arguments do not: the whole expression fails.
     assert evaluate("IFNULL(I / 0, I)") is None
 
 
-def test_branches_are_lazy(evaluate) -> None:
+def test_branches_are_lazy(evaluate: Evaluator) -> None:
     text = "CASE WHEN I > 5 THEN 1 WHEN LEN(CAST(PARSE_DATE(S, 'yyyy') AS STRING)) > 1 THEN I / 0 ELSE I / 0 END"
     assert evaluate(text) == 1
     assert evaluate("CASE WHEN I < 5 THEN LEN(CAST(PARSE_DATE(S, 'yyyy') AS STRING)) ELSE 2 END") == 2
@@ -153,17 +157,17 @@ def test_branches_are_lazy(evaluate) -> None:
     assert evaluate("CASE WHEN I > 5 THEN COALESCE(LEN(CAST(PARSE_DATE(S, 'yyyy') AS STRING)), -1) ELSE 2 END") == -1
 
 
-def test_lambda_parameters_hide_nothing(evaluate) -> None:
+def test_lambda_parameters_hide_nothing(evaluate: Evaluator) -> None:
     assert evaluate("TRANSFORM(ARR, i => i + 1)[1] + I") == 18
     assert evaluate("TRANSFORM(ARR, x => COALESCE(CAST(S AS INTEGER), x))") == [10, 20, 30]
 
 
-def test_null_inside_a_lambda_fails_the_call(evaluate) -> None:
+def test_null_inside_a_lambda_fails_the_call(evaluate: Evaluator) -> None:
     assert evaluate("TRANSFORM(ARR, x => x + 1)", ARR=[1, None]) is None
     assert len(evaluate.log.messages) == 1
 
 
-def test_names_of_python_do_not_get_in_the_way(functions) -> None:
+def test_names_of_python_do_not_get_in_the_way(functions: Registry) -> None:
     from millstream.sql.expressions import compile_row
     from millstream.sql.parser import parse_expression
     from millstream.sql.schema.columns import Schema
@@ -175,22 +179,22 @@ def test_names_of_python_do_not_get_in_the_way(functions) -> None:
     assert evaluate(tuple(range(0, 22, 2))) == tuple(range(1, 12))
 
 
-def test_keys_of_another_type_are_not_there(evaluate) -> None:
+def test_keys_of_another_type_are_not_there(evaluate: Evaluator) -> None:
     assert evaluate("MAP(1 := 'a')[1]") == "a"
     assert evaluate("MAP(1 := 'a')[L]", L=1) is None
 
 
-def test_an_index_is_a_whole_number(evaluate) -> None:
+def test_an_index_is_a_whole_number(evaluate: Evaluator) -> None:
     with pytest.raises(SqlError, match="Expected a whole number as the index of an array, got: STRING"):
         evaluate("ARR['a']")
     assert evaluate("ARR[L]", L=2) == 20
 
 
-def test_too_deep_is_refused(functions) -> None:
+def test_too_deep_is_refused(functions: Registry) -> None:
     from millstream.sql.expressions import Scope, infer
-    from millstream.sql.tree.expressions import IntegerLiteral, Sign
+    from millstream.sql.tree.expressions import Expression, IntegerLiteral, Sign
 
-    expression = IntegerLiteral(1)
+    expression: Expression = IntegerLiteral(1)
     for _ in range(5000):
         expression = Sign(True, expression)
     with pytest.raises(SqlError, match="nested too deeply"):

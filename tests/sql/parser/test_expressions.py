@@ -121,6 +121,7 @@ def test_literals(text: str, literal: Expression) -> None:
 
     assert parsed == literal
     if isinstance(literal, DecimalLiteral):
+        assert isinstance(parsed, DecimalLiteral)
         assert str(parsed.value) == str(literal.value)
 
 

@@ -69,14 +69,14 @@ def test_names_can_be_put_in_quotes() -> None:
 @pytest.mark.parametrize("text", [EVERYTHING, "a || b", "-(-1)", "- - -a", "NOT NOT a", "1e-7", '`a` = "B"'])
 def test_text_of_an_expression_is_that_expression(text: str) -> None:
     # As `CONCAT` was called by an operator, it is shown in small letters.
-    expression = rewrite(
-        parse_expression(text), lambda part: FunctionCall("CONCAT", part.arguments) if _is_concat(part) else None
-    )
+    expression = rewrite(parse_expression(text), _in_large_letters)
     assert parse_expression(format_expression(expression, quote).replace("`CONCAT`", "CONCAT")) == expression
 
 
-def _is_concat(part: Expression) -> bool:
-    return isinstance(part, FunctionCall) and part.name == "concat"
+def _in_large_letters(part: Expression) -> Expression | None:
+    if isinstance(part, FunctionCall) and part.name == "concat":
+        return FunctionCall("CONCAT", part.arguments)
+    return None
 
 
 def test_everything_in_an_expression_is_found_in_its_order() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from datetime import timedelta
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import pytest
 
@@ -44,7 +44,7 @@ class Application(NamedTuple):
 
     name: str
     build: Callable[[StreamsBuilder], None]
-    optimize: str = "none"
+    optimize: Literal["none", "all"] = "none"
 
     def config(self) -> StreamsConfig:
         return StreamsConfig(

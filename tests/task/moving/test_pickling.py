@@ -84,7 +84,7 @@ class Lengths(ValueTransformer[str, str, str]):
 
 def processor_api() -> Topology:
     mark = "->"
-    text = {"key": Serdes.string, "value": Serdes.string}
+    text: dict[str, Any] = {"key": Serdes.string, "value": Serdes.string}
     topology = Topology()
     topology.add_source("source", pattern=re.compile("left|right"), **text)
     topology.add_processor("latest", lambda: Latest(mark), "source")

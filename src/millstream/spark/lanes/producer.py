@@ -187,7 +187,8 @@ class LaneProducer:
             yield
             self._check()
         except KafkaException as error:
-            self._producer.poll(_REASON_SECONDS)  # the record that is the reason may be told a little later
+            with contextlib.suppress(KafkaException):  # one that is fatal is told by every call
+                self._producer.poll(_REASON_SECONDS)  # the record that is the reason may be told a little later
             self._check()
             raise _failed(error.args[0]) from error
 

@@ -20,7 +20,7 @@ from millstream.spark.plan import Plan
 from millstream.spark.program import Program
 from millstream.task.records import RawRecord
 
-from .conftest import Apps
+from ..conftest import Apps
 
 cloudpickle.register_pickle_by_value(sys.modules[__name__])
 

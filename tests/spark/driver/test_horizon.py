@@ -15,7 +15,7 @@ from millstream.kafka.admin import Partition
 from millstream.spark.driver.horizon import Horizon
 from millstream.spark.plan import Plan
 
-from .topics import Times
+from .times import Times
 
 A, B, C = ("a", 0), ("b", 0), ("c", 0)
 YEAR_3000 = 32_503_680_000_000

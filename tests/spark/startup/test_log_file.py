@@ -26,6 +26,11 @@ print("later", file=sys.stderr, flush=True)
 """
 
 
+def _popen() -> Any:
+    """How PySpark starts a JVM."""
+    return vars(java_gateway)["Popen"]
+
+
 def _started() -> Any:
     """Something in the place of a JVM, which has said a line."""
     gateway: Any = java_gateway
@@ -69,15 +74,20 @@ def test_what_is_said_at_the_start_is_logged_and_the_rest_shown(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     file = tmp_path / "application.log"
-    popen = java_gateway.Popen
+    popen = _popen()
     with start_is_logged(file):
         process = _started()
-    assert java_gateway.Popen is popen
+    assert _popen() is popen
     assert file.read_text().endswith("at its start\n")
     assert capfd.readouterr().err == ""
     _end(process)
     shown: list[str] = []
-    _wait_until(lambda: bool(shown.append(capfd.readouterr().err)) or "later" in "".join(shown))
+
+    def all_is_shown() -> bool:
+        shown.append(capfd.readouterr().err)
+        return "later" in "".join(shown)
+
+    _wait_until(all_is_shown)
     assert "".join(shown) == "later\n"
     assert "later" not in file.read_text()
 
@@ -96,9 +106,9 @@ def test_what_is_said_at_a_start_that_fails_is_shown(tmp_path: Path, capfd: pyte
 
 
 def test_where_the_log_is_not_ours_nothing_is_changed() -> None:
-    popen = java_gateway.Popen
+    popen = _popen()
     with start_is_logged(None):
-        assert java_gateway.Popen is popen
+        assert _popen() is popen
 
 
 _MESSAGE = "Job aborted\n\tat org.apache.spark\n" + marked(

@@ -154,7 +154,8 @@ def test_the_replaced_query_goes_on_when_the_new_one_does_not_start(
     with pytest.raises(StreamsError, match="it does not start"):
         runner.start(query())
     assert [application.state for application in applications] == [State.NOT_RUNNING, State.ERROR, State.RUNNING]
-    assert [streams for _, streams in runner.applications()] == applications[2:]
+    running: list[object] = [streams for _, streams in runner.applications()]
+    assert running == applications[2:]
 
 
 def test_it_is_told_when_the_replaced_query_does_not_go_on(

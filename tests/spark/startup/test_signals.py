@@ -9,7 +9,7 @@ import subprocess
 import sys
 import time
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -98,11 +98,11 @@ def test_sigterm_is_never_lost(
 
 
 @pytest.fixture
-def received(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+def received() -> Iterator[list[int]]:
     """Signals that come to nobody else."""
     found: list[int] = []
     before = signal.signal(signal.SIGTERM, lambda number, _: found.append(number))
-    yield found  # type: ignore[misc]
+    yield found
     signal.signal(signal.SIGTERM, before)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import time
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -40,7 +40,7 @@ from millstream.spark.state.markers import Marker
 from millstream.task.records import OutputRecord, RawRecord, TracedRecord
 from millstream.task.task import Task
 
-from .conftest import PATIENCE, Apps
+from ..conftest import PATIENCE, Apps
 
 cloudpickle.register_pickle_by_value(sys.modules[__name__])
 
@@ -89,7 +89,7 @@ class Bench:
         self._group = make_consumer(config)  # of nobody: the group has no members
         self._membership = self._group.consumer_group_metadata()
 
-    def wave(self, *chunks: list[tuple[str | None, str]], at_once: bool = True) -> int:
+    def wave(self, *chunks: Sequence[tuple[str | None, str]], at_once: bool = True) -> int:
         """Process and write some records; answers how many were written."""
         writing = Writing(self._program, self.outputs, set(), at_once=at_once)
         try:
@@ -102,7 +102,7 @@ class Bench:
             raise
         return writing.count
 
-    def processed(self, chunk: list[tuple[str | None, str]]) -> list[OutputRecord]:
+    def processed(self, chunk: Sequence[tuple[str | None, str]]) -> list[OutputRecord]:
         """The outputs of some records."""
         raw: list[RawRecord] = []
         for key, value in chunk:
@@ -146,7 +146,7 @@ def bench(admin: Admin, broker: DetachedBroker) -> Iterator[Callable[..., Bench]
 
 
 def values(messages: list[Message]) -> list[str]:
-    return [message.value().decode() for message in messages]
+    return [(message.value() or b"").decode() for message in messages]
 
 
 def last_ones(found: list[str]) -> list[str]:
@@ -216,7 +216,7 @@ def test_a_compacted_topic_refuses_only_the_record_without_a_key(
     assert values(consume(out)) == ["1", "3", "5"]
     letters = consume(dead)
     assert values(letters) == ["2", "4"]
-    headers = dict(letters[1].headers())
+    headers = dict(letters[1].headers() or ())
     assert headers["__streams.errors.topic"] == source.encode()
     assert headers["__streams.errors.offset"] == b"3"
     assert lane.dropped == 2

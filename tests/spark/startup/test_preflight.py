@@ -8,6 +8,7 @@ from pathlib import Path
 from urllib.request import urlopen
 
 import pytest
+from pyspark.sql import SparkSession
 
 from millstream import Consumed, MillstreamError, SerdeError, Serdes, StreamsBuilder, StreamsConfig, StreamsError
 from millstream.spark.driver.metrics import MetricsServer, check_port
@@ -39,7 +40,7 @@ def test_missing_serdes() -> None:
 
 
 def test_no_java(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(preflight.SparkSession, "getActiveSession", lambda: None)
+    monkeypatch.setattr(SparkSession, "getActiveSession", lambda: None)
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
     with pytest.raises(MillstreamError, match="Java is missing"):
         preflight.check(StreamsBuilder().build(), StreamsConfig())

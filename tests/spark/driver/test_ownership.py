@@ -15,7 +15,7 @@ from millstream.errors import StreamsError
 from millstream.kafka.detached import DetachedBroker
 from millstream.spark.driver.ownership import Instance, Ownership
 
-from .crashes import wait_until
+from ..crashes import wait_until
 
 #: Generous: the machine may be busy.
 WAIT_SECONDS = 60.0

@@ -14,7 +14,7 @@ from millstream.kafka.errors import AuthenticationFailed
 from millstream.spark.client import KafkaStreams
 from millstream.spark.topics.written import made_topics, written_topics
 
-from .conftest import Apps
+from ..conftest import Apps
 
 Make = Callable[..., str]
 

@@ -13,7 +13,7 @@ import pytest
 
 from millstream import StreamsBuilder
 
-from .conftest import Apps
+from ..conftest import Apps
 
 # Lanes cannot import tests.
 cloudpickle.register_pickle_by_value(sys.modules[__name__])

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import socket
+from random import Random
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from millstream.spark.calls.frames import receive, send
 from millstream.spark.exchange.merging import merged
 from millstream.spark.exchange.parcels import Bundle, Parcel, pack, unpack
 
@@ -32,7 +31,9 @@ def test_origins_are_merged_by_time() -> None:
 
 
 @given(st.lists(st.lists(st.integers(0, 20), min_size=1, max_size=8), min_size=1, max_size=4), st.randoms())
-def test_the_order_does_not_depend_on_how_parcels_come_and_keeps_each_origins(times: list[list[int]], random) -> None:  # type: ignore[no-untyped-def]
+def test_the_order_does_not_depend_on_how_parcels_come_and_keeps_each_origins(
+    times: list[list[int]], random: Random
+) -> None:
     bundles = [bundle(origin, *found) for origin, found in enumerate(times)]
     shuffled = list(bundles)
     random.shuffle(shuffled)
@@ -43,12 +44,3 @@ def test_the_order_does_not_depend_on_how_parcels_come_and_keeps_each_origins(ti
     for origin, found in enumerate(times):
         mine = [record for record in result if (record[1] or b"").startswith(b"%d:" % origin)]
         assert [record[2] for record in mine] == found
-
-
-def test_frames_on_a_socket() -> None:
-    left, right = socket.socketpair()
-    with left, right:
-        send(left, {"batch": 1, "parcels": [b"x" * 100_000]})
-        assert receive(right) == {"batch": 1, "parcels": [b"x" * 100_000]}
-        left.close()
-        assert receive(right) is None

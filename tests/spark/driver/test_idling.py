@@ -7,7 +7,7 @@ from datetime import timedelta
 from millstream.kafka.admin import Partition
 from millstream.spark.driver.idling import Idling
 
-from .topics import Times
+from .times import Times
 
 A, B = ("a", 0), ("b", 0)
 ZERO = {A: 0, B: 0}

@@ -15,13 +15,12 @@ import pytest
 from millstream import Consumed, GlobalKTable, JoinWindows, Serdes, StreamsBuilder, StreamsConfig, StreamsError
 from millstream.kafka.admin import Partition
 from millstream.kafka.errors import TopicMissing
-from millstream.spark.driver import admission as admission_module
 from millstream.spark.driver.admission import Admission
 from millstream.spark.driver.control import Control, LastBatch
 from millstream.spark.plan import Plan
 from millstream.spark.program import Program
 
-from .topics import Times
+from .times import Times
 
 TEXT = Consumed(Serdes.string, Serdes.string)
 
@@ -294,5 +293,5 @@ def test_a_global_table_of_a_topic_that_was_made_again_is_read_anew(tmp_path: Pa
 def later(seconds: float = 10.0) -> Iterator[None]:
     """It is later than it is."""
     now = time.time() + seconds
-    with mock.patch.object(admission_module.time, "time", return_value=now):
+    with mock.patch.object(time, "time", return_value=now):
         yield
