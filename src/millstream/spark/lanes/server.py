@@ -23,11 +23,11 @@ from millstream.errors import MillstreamError
 from millstream.spark.calls.frames import receive, send
 from millstream.spark.calls.handshake import NotOursError, greet_client
 from millstream.spark.calls.label import label_of
-from millstream.spark.calls.lane_log import set_levels
+from millstream.spark.calls.lane_log import put_aside_if_long, set_levels
 from millstream.spark.calls.processes import alive
 from millstream.spark.calls.pulse import PulseTaker
 from millstream.spark.calls.shipping import PROGRAM, unpacked
-from millstream.spark.calls.waiting import stack_path
+from millstream.spark.calls.waiting import log_path, stack_path
 from millstream.spark.exchange.handover import Handover
 from millstream.spark.exchange.parcels import pack, unpack
 from millstream.spark.failures import described
@@ -126,6 +126,7 @@ class _Place:
         while self.is_wanted:
             with contextlib.suppress(OSError):  # the run is over, or the disk full
                 self._pulse.take()
+                put_aside_if_long(log_path(self._path))
             time.sleep(_LOOK_SECONDS)
         time.sleep(_GRACE_SECONDS)
         self.leave()

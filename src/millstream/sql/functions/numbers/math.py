@@ -6,6 +6,7 @@ import math
 import random as python_random
 from collections.abc import Sequence
 from decimal import ROUND_CEILING, ROUND_DOWN, ROUND_FLOOR, ROUND_HALF_DOWN, ROUND_HALF_UP, Decimal
+from fractions import Fraction
 
 from millstream.sql.errors import SqlError
 from millstream.sql.functions.declare import Declarations
@@ -175,7 +176,12 @@ def square_root(value: float) -> float:
 @FUNCTIONS.scalar("cbrt", "(INTEGER value) -> DOUBLE", "(BIGINT value) -> DOUBLE", "(DOUBLE value) -> DOUBLE")
 def cube_root(value: float) -> float:
     """The cube root of a number."""
-    return math.cbrt(value)
+    root = math.cbrt(value)
+    if root == 0 or not math.isfinite(root):
+        return root
+    # Some C libraries give 3.0000000000000004 for 27. One step of Newton's, with exact numbers, finds the nearest.
+    exact = Fraction(root)
+    return root - float((exact**3 - Fraction(value)) / (3 * exact**2))
 
 
 @FUNCTIONS.scalar("exp", "(INTEGER exponent) -> DOUBLE", "(BIGINT exponent) -> DOUBLE", "(DOUBLE exponent) -> DOUBLE")
