@@ -1,6 +1,6 @@
 """A development broker that lives on after the command that started it: `millstream broker`.
 
-Its process, port and directory are in a file in the user's state directory. There is one a user.
+Its process, port and directory are in a file in the user's state directory. There is one per user.
 """
 
 from __future__ import annotations

@@ -97,7 +97,7 @@ class Horizon:
         return fits
 
     def _before(self, horizon: int, starts: Offsets, waiting: Offsets, most: int) -> dict[Partition, int]:
-        """Where the first record at or after a time is, of so many in each partition that it matters."""
+        """Where the first record at or after a time is, among the next `most` records of each partition."""
         found = self._admin.offsets_for_times(dict.fromkeys(waiting, horizon))
         ends = {}
         for place, count in waiting.items():

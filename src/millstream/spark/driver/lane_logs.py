@@ -100,7 +100,7 @@ def _is_put_aside(log: BinaryIO, path: Path) -> bool:
 
 
 def _print(lines: list[str]) -> None:
-    # Who closed the standard error wants to see nothing; that is no reason to fail.
+    # Whoever closed the standard error wants to see nothing; that is no reason to fail.
     if lines and sys.stderr is not None:
         with contextlib.suppress(OSError, ValueError):
             sys.stderr.write("".join(lines))

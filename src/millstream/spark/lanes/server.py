@@ -41,7 +41,7 @@ log = logging.getLogger("millstream.spark")
 #: A lane that nobody asks anything ends; it is started again when it is needed.
 _IDLE_SECONDS = 600
 _LOOK_SECONDS = 1.0
-_REQUESTS_A_COLLECTION = 500
+_REQUESTS_PER_COLLECTION = 500
 #: How long a lane that is no longer wanted may take to end properly.
 _GRACE_SECONDS = 5.0
 #: How long a client may take to prove what it is.
@@ -96,7 +96,7 @@ class _Garbage:
     def collect(self) -> None:
         """After a request."""
         self._requests += 1
-        if self._requests < _REQUESTS_A_COLLECTION:
+        if self._requests < _REQUESTS_PER_COLLECTION:
             gc.collect(1)
         else:
             self.collect_all()

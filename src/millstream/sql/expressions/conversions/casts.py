@@ -238,7 +238,7 @@ class _MapCast:
 
 @dataclass(frozen=True)
 class _StructCast:
-    """One entry a field of the target: where it is in the source and how it is cast; None: not there."""
+    """One entry per field of the target: where it is in the source and how it is cast; None: not there."""
 
     fields: tuple[tuple[int, CastFunction] | None, ...]
 
