@@ -18,17 +18,17 @@ _OUTPUTS = (1, 2)
 _FORMATTER = logging.Formatter("%(asctime)s %(message)s")
 
 
-def packed(record: logging.LogRecord, place: str) -> str:
+def packed(record: logging.LogRecord, origin: str) -> str:
     """A log record as a line, which can be sent where the objects in it cannot.
 
     Args:
         record: the record.
-        place: the task or lane that it is from; its message begins with that.
+        origin: the task or lane that it is from; its message begins with that.
     """
     exception = record.exc_text or (_FORMATTER.formatException(record.exc_info) if record.exc_info else None)
     parts = {
         **{name: getattr(record, name) for name in _PARTS},
-        "msg": f"{place}: {record.getMessage()}",
+        "msg": f"{origin}: {record.getMessage()}",
         "exc_text": exception,
         "stack_info": record.stack_info,
     }
