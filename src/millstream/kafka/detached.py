@@ -18,8 +18,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from millstream.kafka.broker import HOST, DevBroker
+from millstream.kafka.directories import state_directory
 from millstream.kafka.errors import DevBrokerError
-from millstream.kafka.places import state_directory
 
 _STOP_SECONDS = 20.0
 _POLL_SECONDS = 0.05

@@ -12,7 +12,8 @@ from millstream.sql.errors import SqlError
 from millstream.sql.functions.declare import Declarations
 from millstream.sql.functions.model import Argument
 from millstream.sql.schema.decimals import decimal_type, set_scale
-from millstream.sql.schema.types import BIGINT_MAX, BIGINT_MIN, INT_MIN, SqlDecimal, SqlType
+from millstream.sql.schema.java_numbers import double_to_bigint
+from millstream.sql.schema.types import BIGINT_MIN, INT_MIN, SqlDecimal, SqlType
 
 FUNCTIONS = Declarations("MATHEMATICAL")
 
@@ -103,9 +104,9 @@ def as_bigint(value: int) -> int:
 def round_double(value: float) -> int:
     """The nearest whole number; of two that are equally near, the greater."""
     if not math.isfinite(value):
-        return _saturated(value)
+        return double_to_bigint(value)
     floor = math.floor(value)
-    return _saturated(floor + 1 if value - floor >= 0.5 else floor)
+    return double_to_bigint(floor + 1 if value - floor >= 0.5 else floor)
 
 
 @FUNCTIONS.scalar("Round", "(DOUBLE val, INTEGER decimalPlaces) -> DOUBLE")
@@ -133,7 +134,7 @@ def _round(value: Decimal, places: int) -> Decimal:
 @FUNCTIONS.scalar("trunc", "(DOUBLE val) -> BIGINT")
 def truncate_double(value: float) -> int:
     """The number without its decimal places."""
-    return _saturated(value)
+    return double_to_bigint(value)
 
 
 @FUNCTIONS.scalar("trunc", "(DOUBLE val, INTEGER decimalPlaces) -> DOUBLE")
@@ -152,13 +153,6 @@ def truncate_decimal(value: Decimal) -> Decimal:
 def truncate_decimal_to(value: Decimal, places: int) -> Decimal:
     """The number cut to that many decimal places."""
     return set_scale(set_scale(value, places, ROUND_DOWN), _scale(value))
-
-
-def _saturated(value: float) -> int:
-    """As Java casts to long: what is too large becomes the largest, no number becomes 0."""
-    if value != value:
-        return 0
-    return BIGINT_MIN if value <= BIGINT_MIN else BIGINT_MAX if value >= BIGINT_MAX else int(value)
 
 
 @FUNCTIONS.scalar("sign", "(INTEGER value) -> INTEGER", "(BIGINT value) -> INTEGER", "(DOUBLE value) -> INTEGER")
