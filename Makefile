@@ -1,4 +1,4 @@
-# Everything a developer does, one target a verb. `make test` is what the CI runs.
+# Everything a developer does, one target per verb. `make test` is what the CI runs.
 
 # Python 3.11 to 3.13, the first on the path that can make virtual environments; or say which: make PYTHON=python3.12
 PYTHON ?= $(firstword $(foreach python,python3 python3.13 python3.12 python3.11 python,$(shell \

@@ -64,7 +64,7 @@ def run_millstream(
 
 
 def run_millstream_latency(bootstrap: str, guarantee: str) -> dict[str, Any]:
-    """A stateful count under 200 records a second."""
+    """A stateful count at 200 records per second."""
     source, output = f"latency-in-{time.time_ns()}", f"latency-out-{time.time_ns()}"
     create_topics(bootstrap, source, output)
     with subprocess.Popen(  # noqa: S603 - our own script

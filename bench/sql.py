@@ -63,7 +63,7 @@ def in_python(sink: str) -> Topology:
 
 
 def run(build: Callable[[str], Topology], bootstrap: str, records: int) -> tuple[float, dict[bytes, Any]]:
-    """Records a second, and the last total of each customer."""
+    """Records per second, and the last total of each customer."""
     sink = f"bench-totals-{time.time_ns()}"
     data.create_topics(bootstrap, sink)
     with tempfile.TemporaryDirectory() as directory:

@@ -2,7 +2,7 @@
 
 Both get the same batches of raw Kafka records (bytes) and give raw records (bytes). The loop is what a person would
 write for this one job, without any framework: it deserialises, calls the user's functions, keeps its state in a dict
-and serialises the results, one result a key and batch where the engine's cache gives one.
+and serialises the results, one result per key and batch where the engine's cache gives one.
 
     .venv/bin/python bench/task.py [--records N] [--rounds N]
 

@@ -2,9 +2,9 @@
 
     make demo                      (add KEEP=--keep to run on until Ctrl-C)
 
-A producer sends some hundred orders a second. The application keeps those above 100 euro, re-keys them by region, sums
-them up in windows of five seconds, joins them with their customers, and writes both results. The table shows what a
-consumer of committed records sees.
+A producer sends some hundred orders per second. The application keeps those above 100 euro, re-keys them by region,
+sums them up in windows of five seconds, joins them with their customers, and writes both results. The table shows what
+a consumer of committed records sees.
 """
 
 from __future__ import annotations

@@ -200,7 +200,7 @@ class StreamsConfig:
             _check_handler(f"{name}_exception_handler", getattr(self, f"{name}_exception_handler"))
         if not isinstance(self.app_configs, Mapping):
             raise _refuse("app_configs", self.app_configs, "give a dict")
-        object.__setattr__(self, "app_configs", dict(self.app_configs))  # what the caller changes later stays his
+        object.__setattr__(self, "app_configs", dict(self.app_configs))  # later changes of the caller's have no effect
         for name in ("client", "spark"):
             object.__setattr__(self, name, _properties(name, getattr(self, name)))
         self._check_runtime()

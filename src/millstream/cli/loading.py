@@ -43,24 +43,24 @@ def load_application(reference: str) -> Application:
             a function that returns one. Without a name, it is the one called `topology`, `build` or `builder`, or the
             only one there is.
     """
-    place, _, attribute = reference.partition(":")
-    module = load_module(place)
+    location, _, attribute = reference.partition(":")
+    module = load_module(location)
     config = getattr(module, "config", None)
     if not isinstance(config, StreamsConfig):
         config = None
-    name = attribute or _only_candidate(module, place)
+    name = attribute or _only_candidate(module, location)
     if not hasattr(module, name):
-        raise ArgumentError(f"{place} has no {name}", hint=_what_to_write(place))
-    return Application(_topology(getattr(module, name), f"{place}:{name}", config), config, Path(place).stem)
+        raise ArgumentError(f"{location} has no {name}", hint=_what_to_write(location))
+    return Application(_topology(getattr(module, name), f"{location}:{name}", config), config, Path(location).stem)
 
 
-def load_module(place: str) -> ModuleType:
+def load_module(location: str) -> ModuleType:
     """Load a user's code.
 
     Args:
-        place: `path/to/file.py`, or `package.module`, which is also looked for in the current directory.
+        location: `path/to/file.py`, or `package.module`, which is also looked for in the current directory.
     """
-    return _load_file(Path(place)) if place.endswith(".py") or "/" in place else _load_module(place)
+    return _load_file(Path(location)) if location.endswith(".py") or "/" in location else _load_module(location)
 
 
 def _load_file(path: Path) -> ModuleType:
@@ -107,7 +107,7 @@ def _load_module(name: str) -> ModuleType:
     return loaded
 
 
-def _only_candidate(module: ModuleType, place: str) -> str:
+def _only_candidate(module: ModuleType, location: str) -> str:
     for name in _NAMES:
         found = getattr(module, name, None)
         if isinstance(found, Topology | StreamsBuilder) or (callable(found) and not isinstance(found, type)):
@@ -116,11 +116,11 @@ def _only_candidate(module: ModuleType, place: str) -> str:
         names = [name for name, value in vars(module).items() if isinstance(value, kind)]
         if len(names) > 1:
             raise ArgumentError(
-                f"{place} has several topologies: {', '.join(names)}", hint=f"say which one: {place}:{names[0]}"
+                f"{location} has several topologies: {', '.join(names)}", hint=f"say which one: {location}:{names[0]}"
             )
         if names:
             return names[0]
-    raise ArgumentError(f"{place} has no topology", hint=_what_to_write(place))
+    raise ArgumentError(f"{location} has no topology", hint=_what_to_write(location))
 
 
 def _topology(found: Any, where: str, config: StreamsConfig | None) -> Topology:
@@ -151,5 +151,5 @@ def _run(function: Callable[[], Any], what: str) -> Any:
         raise ArgumentError(f"{what} cannot be loaded", detail=f"{type(error).__name__}: {error}{place}") from error
 
 
-def _what_to_write(place: str) -> str:
-    return f"define `topology = builder.build()` in it, or name what there is: {place}:name"
+def _what_to_write(location: str) -> str:
+    return f"define `topology = builder.build()` in it, or name what there is: {location}:name"

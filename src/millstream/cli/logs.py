@@ -17,7 +17,7 @@ class LogFormat(StrEnum):
 
 
 class JsonFormatter(logging.Formatter):
-    """One JSON object a line.
+    """One JSON object per line.
 
     >>> record = logging.LogRecord("millstream.task", logging.WARNING, "", 0, "skipped %s", ("it",), None)
     >>> sorted(orjson.loads(JsonFormatter().format(record)))

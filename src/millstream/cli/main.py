@@ -59,7 +59,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command and leave the process: 0 if all went well, 1 after an error, 2 if it was called wrongly.
 
     Args:
-        arguments: what follows the command's name; the process' own unless given.
+        arguments: what follows the command's name; the process's own unless given.
     """
     try:
         app(arguments, prog_name="millstream")

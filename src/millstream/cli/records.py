@@ -47,7 +47,7 @@ def produce(
     servers: Servers = None,
     client: ClientOptions = None,
 ) -> None:
-    """Write records, `key:value` each. Without a separator it is a value without key; `key:` alone deletes the key."""
+    """Write records, each as `key:value`. Without a separator it is a value without a key; `key:` deletes the key."""
     config = connection(servers, client)
     Admin(config, timeout=PATIENCE).require_topics([topic])
     count = _send(config, topic, _pairs(records or sys.stdin, key, value, separator))
@@ -57,8 +57,8 @@ def produce(
 def consume(
     topic: Annotated[str, typer.Argument()],
     from_beginning: Annotated[bool, typer.Option("--from-beginning", help="What is there already, then stop.")] = False,
-    follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on with what comes; Ctrl-C ends it.")] = False,
-    most: Annotated[int | None, typer.Option("--max", "-n", min=1, help="Stop after so many records.")] = None,
+    follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on with new records; Ctrl-C ends it.")] = False,
+    most: Annotated[int | None, typer.Option("--max", "-n", min=1, help="Stop after this many records.")] = None,
     key: KeyFormat = Format.STRING,
     value: ValueFormat = Format.STRING,
     separator: Annotated[str, typer.Option(help="What is printed between key and value.")] = ":",
@@ -71,7 +71,7 @@ def consume(
     servers: Servers = None,
     client: ClientOptions = None,
 ) -> None:
-    """Print committed records, `key:value` each. Without --from-beginning it waits for new ones."""
+    """Print committed records, each as `key:value`. Without --from-beginning it waits for new ones."""
     show_key, show_value = shower(key, windowed=windowed, registry=registry), shower(value, registry=registry)
     config = connection(servers, client)
     admin = Admin(config, timeout=PATIENCE)

@@ -44,7 +44,7 @@ def sql(
     exactly_once: Annotated[bool, typer.Option("--exactly-once", help="instead of at least once")] = False,
     checkpoint: Annotated[str | None, typer.Option(help="where a restart finds what it needs")] = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="tell nothing of the progress")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="answers as JSON, one a line")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="answers as JSON, one per line")] = False,
     log_format: Annotated[LogFormat, typer.Option(help="how log lines look")] = LogFormat.TEXT,
 ) -> None:
     """Execute a script; if it started queries, run them until Ctrl-C."""

@@ -317,7 +317,7 @@ def _add(
     layout: str = "key_value",
     grace_ms: int | None = None,
 ) -> KTable[Any, Any]:
-    """One aggregate a stream, all on one store, and the merge of their results."""
+    """One aggregate per stream, all on one store, and the merge of their results."""
     dsl = _first(parts).place.dsl
     parents = {group: group.partitioned(store.name) for group in parts}
     sources = frozenset[str]().union(*(place.sources for place in parents.values()))

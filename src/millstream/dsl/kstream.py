@@ -540,8 +540,8 @@ class KStream(Generic[K, V]):
     ) -> KStream[K2, V2]:
         """Run a `Processor`, connected to the named stores.
 
-        Use it for what no operator does: own state, timers, several results a record. Keys may change, so what follows
-        may repartition; `process_values` avoids that.
+        Use it for what no operator does: own state, timers, several results per record. Keys may change, so what
+        follows may repartition; `process_values` avoids that.
 
         Args:
             supplier: the processor's class, or a function that makes a new one each time.

@@ -244,8 +244,8 @@ class KTable(Generic[K, V]):
     def suppress(self, suppressed: Suppressed) -> KTable[K, V]:
         """Hold updates back: until a time limit, or until their window closes.
 
-        Use it to get one final result a window, or fewer updates a key. Time here is event time: without new records
-        nothing is let go.
+        Use it to get one final result per window, or fewer updates per key. Time here is event time: without new
+        records nothing is let go.
 
         >>> from datetime import timedelta
         >>> from millstream import BufferConfig, Consumed, Serdes, StreamsBuilder, Suppressed, TimeWindows

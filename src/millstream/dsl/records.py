@@ -39,5 +39,5 @@ def skip_name(stream: KStream[Any, Any]) -> None:
 
 
 def with_value_serde(table: KTable[Any, Any], value: Serde[Any]) -> KTable[Any, Any]:
-    """The same table, whose values are now known: what joins and groups it then needs not be told."""
+    """The same table with a known serde of its values: joins and groupings of it need not be given one."""
     return KTable(replace(table._place, value=value), queryable_store_name=table.queryable_store_name)

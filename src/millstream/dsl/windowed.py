@@ -67,7 +67,7 @@ class TimeWindowedKStream(Generic[K, V]):
     def emit_strategy(self, strategy: EmitStrategy) -> TimeWindowedKStream[K, V]:
         """When results are passed on: at every update, or once when the window closes.
 
-        Use `EmitStrategy.ON_WINDOW_CLOSE` for one final result a window, without the buffer that `KTable.suppress` has.
+        Use `EmitStrategy.ON_WINDOW_CLOSE` for one final result per window, without the buffer of `KTable.suppress`.
         A window is emitted by the first record after its close, and only if the store still has it: where records may
         be far apart, give `Materialized(retention=...)`.
 
@@ -93,7 +93,7 @@ class TimeWindowedKStream(Generic[K, V]):
     def count(self, materialized: Materialized | None = None, name: str | None = None) -> KTable[Windowed[K], int]:
         """How many records each key has in each window.
 
-        Use it for rates: clicks a minute, errors an hour.
+        Use it for rates: clicks per minute, errors per hour.
 
         >>> from datetime import timedelta
         >>> from millstream import Consumed, Materialized, Serdes, StreamsBuilder, TimeWindows
@@ -226,8 +226,8 @@ class SessionWindowedKStream(Generic[K, V]):
     def emit_strategy(self, strategy: EmitStrategy) -> SessionWindowedKStream[K, V]:
         """When results are passed on: at every update, or once when the session closes.
 
-        Use `EmitStrategy.ON_WINDOW_CLOSE` for one final result a session, without the nulls of sessions that grew. Give
-        `Materialized(retention=...)` with it: a session that is no longer kept is not emitted.
+        Use `EmitStrategy.ON_WINDOW_CLOSE` for one final result per session, without the nulls of sessions that grew.
+        Give `Materialized(retention=...)` with it: a session that is no longer kept is not emitted.
 
         >>> from datetime import timedelta
         >>> from millstream import Consumed, EmitStrategy, Materialized, Serdes, SessionWindows, StreamsBuilder

@@ -1,8 +1,8 @@
-"""Which tables must have a store, and which must tell old values.
+"""Which tables must have a store, and which must send old values with their updates.
 
-A join, a `group_by` or a `suppress` needs both of the tables above it; a `filter` takes old values if they are to be
-had without cost. The calls are gone through in the order they were made, because a filter looks only at what was
-already decided when it was called.
+A join, a `group_by` or a `suppress` needs both from the tables above it; a `filter` uses old values only where they
+cost nothing extra. The calls are visited in the order in which they were made, because a filter looks only at what had
+been decided when it was called.
 """
 
 from __future__ import annotations

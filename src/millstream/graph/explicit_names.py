@@ -1,4 +1,4 @@
-"""The check that stores and internal topics have names of the user's, which stay when the topology changes."""
+"""The check that the user has named all stores and internal topics: generated names change with the topology."""
 
 from __future__ import annotations
 

@@ -118,7 +118,7 @@ class ProcessorNode(Node):
 
 @dataclass(frozen=True, kw_only=True)
 class SplitNode(Node):
-    """`split(...)`: its children are pass-through nodes, one a branch."""
+    """`split(...)`: its children are pass-through nodes, one per branch."""
 
     branches: tuple[tuple[Callable[[Any, Any], bool], str], ...] = ()
     default: str | None = None
@@ -156,7 +156,7 @@ class RepartitionNode(Node):
 
 @dataclass(frozen=True, kw_only=True)
 class TableRepartitionNode(Node):
-    """The topic between a table's `group_by` and its aggregate. `name` is the source's, `value` a changes' serde."""
+    """The topic between a table's `group_by` and its aggregate. `name` is the source's, `value` a serde of changes."""
 
     topic: str
     sink_name: str

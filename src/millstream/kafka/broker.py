@@ -243,7 +243,7 @@ class DevBroker:
                 stderr=output,
                 env=environment,
                 cwd=self._directory,
-                start_new_session=True,  # Ctrl-C is for its owner, who stops it when he is done with it
+                start_new_session=True,  # Ctrl-C is for its owner, who stops it when it is no longer needed
             )
         if not self._detached:
             temporary = str(self._directory) if self._given_directory is None else ""

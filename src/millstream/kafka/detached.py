@@ -1,6 +1,6 @@
 """A development broker that lives on after the command that started it: `millstream broker`.
 
-Its process, port and directory are in a file in the user's state directory. There is one a user.
+Its process, port and directory are in a file in the user's state directory. There is one per user.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from millstream.kafka.broker import HOST, DevBroker
+from millstream.kafka.directories import state_directory
 from millstream.kafka.errors import DevBrokerError
-from millstream.kafka.places import state_directory
 
 _STOP_SECONDS = 20.0
 _POLL_SECONDS = 0.05

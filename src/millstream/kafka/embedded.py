@@ -14,7 +14,7 @@ _broker: DevBroker | None = None
 
 
 def embedded_broker() -> DevBroker:
-    """This process' broker, started when it is first asked for and stopped when the process ends."""
+    """This process's broker, started when it is first asked for and stopped when the process ends."""
     global _broker  # all applications of a process share it, so that they see each other's topics
     with _lock:
         if _broker is None:

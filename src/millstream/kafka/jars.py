@@ -21,9 +21,9 @@ from pathlib import Path
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
+from millstream.kafka.directories import cache_directory
 from millstream.kafka.errors import DevBrokerError
 from millstream.kafka.java import find_java
-from millstream.kafka.places import cache_directory
 
 KAFKA_VERSION = "4.3.1"
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from millstream.processors.context import TaskContext
-from millstream.processors.operator import Operator
+from millstream.processors.tables.materialized import MaterializingOperator
 from millstream.records import Headers
 from millstream.state.store import LATEST, NOT_STORED
 
@@ -14,27 +14,7 @@ from millstream.state.store import LATEST, NOT_STORED
 NULL: Final = "null key or value"
 
 
-class _StreamAggregation(Operator):
-    """What aggregate and reduce share: the store, and where results go with and without a cache."""
-
-    def __init__(self, store: str, *, send_old: bool) -> None:
-        self._store_name = store
-        self._send_old = send_old
-
-    def init(self, context: TaskContext) -> None:
-        super().init(context)
-        store = context.store(self._store_name)
-        self._read = store.read
-        self._write = store.write
-        self._cached = store.cached
-        if self._cached:
-            store.set_flush_listener(self._forward_flushed, self._send_old)
-
-    def _forward_flushed(self, key: Any, new: Any, old: Any, timestamp: int, headers: Headers | None) -> None:
-        self.forward(key, (new, old, True), timestamp, headers)
-
-
-class StreamAggregate(_StreamAggregation):
+class StreamAggregate(MaterializingOperator):
     """Folds each key's values with `aggregator(key, value, aggregate)`; null keys and values are dropped."""
 
     def __init__(
@@ -52,8 +32,7 @@ class StreamAggregate(_StreamAggregation):
     def init(self, context: TaskContext) -> None:
         super().init(context)
         if self._cached:
-            folding = context.store(self._store_name).folding
-            self.fold = folding(self._initializer, self._aggregator)  # type: ignore[method-assign]
+            self.fold = self._store.folding(self._initializer, self._aggregator)  # type: ignore[method-assign]
 
     def process(self, key: Any, value: Any, timestamp: int, headers: Headers | None) -> None:
         if key is None or value is None:
@@ -84,7 +63,7 @@ class StreamAggregate(_StreamAggregation):
             self.forward(key, (new, before, code == LATEST), newest, headers)
 
 
-class StreamReduce(_StreamAggregation):
+class StreamReduce(MaterializingOperator):
     """Combines each key's values with `reducer(aggregate, value)`; the first value is the first aggregate."""
 
     def __init__(self, store: str, reducer: Callable[[Any, Any], Any], *, send_old: bool) -> None:

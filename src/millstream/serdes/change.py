@@ -65,7 +65,7 @@ class ChangeSerde(Serde[Change]):
 
 
 def write_varint(number: int) -> bytes:
-    r"""A 32-bit integer as Kafka's zig-zag varint: seven bits a byte, the low ones first.
+    r"""A 32-bit integer as Kafka's zig-zag varint: seven bits per byte, the low ones first.
 
     >>> write_varint(3), write_varint(64), write_varint(-1)
     (b'\x06', b'\x80\x01', b'\x01')

@@ -9,9 +9,10 @@ import re
 import traceback
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from millstream import errors
-from millstream.errors import DeserializationError, MillstreamError, ProcessingError, StreamsError
+from millstream.errors import DeserializationError, MillstreamError, ProcessingError, ProductionError, StreamsError
 from millstream.kafka import errors as kafka_errors
 
 _MARK = "MILLSTREAM-ERROR"
@@ -23,10 +24,10 @@ class LaneLost(StreamsError):
 
 
 #: What fails the same way each time, as records and functions are the same. The rest may be the broker's or a disk's.
-_FAILS_AGAIN = {kind.__name__ for kind in (ProcessingError, DeserializationError, LaneLost)}
+_FAILS_AGAIN = (ProcessingError, DeserializationError, LaneLost)
 
 
-def described(error: Exception) -> dict[str, str | None]:
+def described(error: Exception) -> dict[str, Any]:
     """An error in parts that can be sent."""
     known = isinstance(error, MillstreamError)
     return {
@@ -35,17 +36,18 @@ def described(error: Exception) -> dict[str, str | None]:
         "detail": error.detail if isinstance(error, MillstreamError) else None,
         "hint": error.hint if isinstance(error, MillstreamError) else None,
         "traceback": "" if known and error.__cause__ is None else traceback.format_exc(),
+        "fails_again": isinstance(error, _FAILS_AGAIN) or (isinstance(error, ProductionError) and not error.retriable),
     }
 
 
-def marked(error: dict[str, str | None]) -> str:
+def marked(error: dict[str, Any]) -> str:
     """An error's parts as a line that can be found again in Spark's message."""
     return f"{_MARK}:{json.dumps(error)}:END"
 
 
-def fails_again(error: dict[str, str | None] | None) -> bool:
+def fails_again(error: dict[str, Any] | None) -> bool:
     """Whether a lane that is asked for the same again would meet the same error, by its parts."""
-    return error is not None and error["type"] in _FAILS_AGAIN
+    return error is not None and error["fails_again"] is True
 
 
 def is_marked(message: str) -> bool:

@@ -21,6 +21,7 @@ from millstream.errors import StreamsError
 from millstream.kafka.admin import Admin
 from millstream.kafka.topics import progress_topic
 from millstream.spark.calls import client as lane_client
+from millstream.spark.calls.dismissal import dismiss
 from millstream.spark.calls.run_directory import drivers_directory
 from millstream.spark.calls.shipping import PROGRAM, shipped
 from millstream.spark.driver.agreement import Known, SparkLog, check_known, progress_of
@@ -56,7 +57,9 @@ class Launched:
     logs: LaneLogs
 
     def remove(self) -> None:
-        """Leave nothing behind; lanes end when they see it."""
+        """End the lanes, show what they say at that, and leave nothing behind."""
+        self.logs.show()
+        dismiss(self.directory, 0 if self.program.driver is None else self.program.lanes)
         self.logs.close()
         shutil.rmtree(self.directory, ignore_errors=True)
 

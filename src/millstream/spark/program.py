@@ -109,16 +109,16 @@ class Program:
             self.config.offset_reset,
         )
 
-    def start_of(self, place: tuple[str, int], begin: int, end: int, admin: Admin) -> int:
+    def start_of(self, partition: tuple[str, int], begin: int, end: int, admin: Admin) -> int:
         """Where a partition without an offset to go on at is read from, of what is there."""
-        reset = self.reset_of(place[0])
+        reset = self.reset_of(partition[0])
         if isinstance(reset, timedelta):
             since = int((time.time() - reset.total_seconds()) * 1000)
-            found = admin.offsets_for_times({place: since}).get(place)
+            found = admin.offsets_for_times({partition: since}).get(partition)
             return end if found is None else found
         if reset == "none":
             raise StreamsError(
-                f"there is no committed offset for {place[0]}, partition {place[1]}",
+                f"there is no committed offset for {partition[0]}, partition {partition[1]}",
                 detail="offset_reset is 'none', so the application does not choose one by itself",
                 hint="commit offsets for the group, or set offset_reset to 'earliest' or 'latest'",
             )

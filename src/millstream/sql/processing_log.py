@@ -40,7 +40,7 @@ class ProcessingLog(Protocol):
 
 @dataclass(frozen=True)
 class PythonLog:
-    """Tells the Python logger `millstream.sql.processing`: one JSON object an entry."""
+    """Tells the Python logger `millstream.sql.processing`: one JSON object per entry."""
 
     def error(self, logger: str, message: Mapping[str, Any]) -> None:
         """See `ProcessingLog`."""

@@ -161,7 +161,7 @@ class VersionedKeyValueStore(StateStore, Generic[K, V]):
         return (self._clock - self.history_retention_ms) // self._segment_ms * self._segment_ms
 
     def _sweep(self) -> None:
-        """Free old versions. Each sweep is paid for by as many writes, so that it costs little a write."""
+        """Free old versions. Each sweep is paid for by as many writes, so that a write costs little."""
         self._writes = 0
         floor = self._floor()
         old: dict[bytes, list[tuple[int, bool]]] = {}

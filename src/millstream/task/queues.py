@@ -179,9 +179,9 @@ class QueueGroup:
 
     def attach(self, queue: RecordQueue) -> None:
         """Make a queue one of the group; it goes on from where it was, if that is known."""
-        place = queue.topic, queue.partition
-        self.queues[place] = queue
-        state = self._waiting.pop(place, None)
+        partition = queue.topic, queue.partition
+        self.queues[partition] = queue
+        state = self._waiting.pop(partition, None)
         if state is not None:
             queue.go_on(state.time, state.position)
 
@@ -197,14 +197,14 @@ class QueueGroup:
         """Go on from these states, with empty queues."""
         self._deadlines.clear()
         for state in states:
-            place = state.topic, state.partition
-            queue = self.queues.get(place)
+            partition = state.topic, state.partition
+            queue = self.queues.get(partition)
             if queue is None:
-                self._waiting[place] = state
+                self._waiting[partition] = state
             else:
                 queue.go_on(state.time, state.position)
             if state.deadline is not None:
-                self._deadlines[place] = state.deadline
+                self._deadlines[partition] = state.deadline
 
     def add(self, queue: RecordQueue, records: Iterable[RawRecord]) -> None:
         """Append records to a queue."""
@@ -234,13 +234,13 @@ class QueueGroup:
         if max_idle_ms < 0:
             return True, False
         given_up = False
-        for place, queue in self.queues.items():
+        for partition, queue in self.queues.items():
             if queue.head is not None:
-                self._deadlines.pop(place, None)
-            elif lag(*place) != 0:
-                self._deadlines.pop(place, None)
+                self._deadlines.pop(partition, None)
+            elif lag(*partition) != 0:
+                self._deadlines.pop(partition, None)
                 return False, False
-            elif now < self._deadlines.setdefault(place, now + max_idle_ms):
+            elif now < self._deadlines.setdefault(partition, now + max_idle_ms):
                 return False, False
             else:
                 given_up = True

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from millstream.errors import DeserializationError, MillstreamError, ProcessingError, StreamsError
+from millstream.errors import DeserializationError, MillstreamError, ProcessingError, ProductionError, StreamsError
 from millstream.kafka.errors import BrokerUnavailable
 from millstream.spark.calls import client as lane_client
 from millstream.spark.calls import run_directory
@@ -44,7 +44,7 @@ def _failure(*, batch: int = 3, attempt: int = 0) -> MillstreamError:
     return of_spark(caught.value.primary)
 
 
-@pytest.mark.parametrize("kind", [ProcessingError, DeserializationError])
+@pytest.mark.parametrize("kind", [ProcessingError, DeserializationError, ProductionError])
 def test_what_fails_the_same_way_is_not_tried_again(monkeypatch: pytest.MonkeyPatch, kind: type[StreamsError]) -> None:
     asked = _Asked(kind("it failed", detail="at a record", hint="mend it"))
     monkeypatch.setattr(lane_client, "_answer", asked)
@@ -59,9 +59,14 @@ def test_what_fails_the_same_way_is_not_tried_again(monkeypatch: pytest.MonkeyPa
     assert asked.times == 3
 
 
-def test_what_may_go_well_next_time_is_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked = _Asked(BrokerUnavailable("no broker answers"))
+@pytest.mark.parametrize(
+    "failure",
+    [BrokerUnavailable("no broker answers"), ProductionError("it was not written in time", retriable=True)],
+    ids=lambda failure: type(failure).__name__,
+)
+def test_what_may_go_well_next_time_is_tried_again(monkeypatch: pytest.MonkeyPatch, failure: StreamsError) -> None:
+    asked = _Asked(failure)
     monkeypatch.setattr(lane_client, "_answer", asked)
     for attempt in range(4):
-        assert isinstance(_failure(attempt=attempt), BrokerUnavailable)
+        assert isinstance(_failure(attempt=attempt), type(failure))
     assert asked.times == 4

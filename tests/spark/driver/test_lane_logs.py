@@ -18,9 +18,9 @@ import pytest
 
 from millstream.errors import StreamsError
 from millstream.spark.calls import client as lane_client
-from millstream.spark.calls import run_directory
+from millstream.spark.calls import lane_log, run_directory
 from millstream.spark.calls.label import labelled, new_label
-from millstream.spark.calls.lane_log import levels, packed, readable, set_levels, unpacked
+from millstream.spark.calls.lane_log import levels, packed, put_aside_if_long, readable, set_levels, unpacked
 from millstream.spark.calls.processes import alive
 from millstream.spark.driver.lane_logs import LaneLogs
 
@@ -89,6 +89,30 @@ def test_lines_are_shown_once_whole_and_in_their_order(
     logs.show()
     assert _shown(capsys) == "task 0_1: second\nlane 1: the end of one that was kil\n"
     assert caplog.messages == ["lane 1: high"]  # the level of the driver's logger holds
+
+
+def test_a_long_log_is_put_aside_and_followed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lane_log, "_LONG", 19)
+    path = tmp_path / "lane-0.log"
+    logs = LaneLogs(tmp_path, 1)
+    with path.open("ab", buffering=0) as output:
+        monkeypatch.setattr(lane_log, "_OUTPUTS", (output.fileno(),))
+        logs.show()
+        for number in range(5):
+            output.write(b"task 0_0: %d of five\n" % number)
+            if number:  # the driver may be late
+                logs.show()
+            put_aside_if_long(path)
+            output.write(b"task 0_0: and more\n")
+            put_aside_if_long(path)  # this one is short enough
+            logs.show()
+    logs.close()
+    expected = [f"task 0_0: {line}" for number in range(5) for line in (f"{number} of five", "and more")]
+    assert _shown(capsys).splitlines() == expected
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["lane-0.log", "lane-0.log.old"]
+    assert sum(file.stat().st_size for file in tmp_path.iterdir()) < 100
 
 
 # --- a lane's process

@@ -11,7 +11,7 @@ from typing import Any
 import cloudpickle
 import pytest
 
-from millstream import StreamsBuilder
+from millstream import Processor, StreamsBuilder
 
 from ..conftest import Apps
 
@@ -47,3 +47,24 @@ def test_what_functions_say_comes_out_at_the_driver(
     assert "task 0_1: " in said["py.warnings"]
     assert "UserWarning: an old order" in said["py.warnings"]
     assert "other" not in said
+
+
+class _Closes(Processor[Any, Any, Any, Any]):
+    def process(self, record: Any) -> None:
+        pass
+
+    def close(self) -> None:
+        print("closed")
+
+
+@pytest.mark.usefixtures("no_lane_is_left")
+def test_what_processors_say_when_they_are_closed_is_not_lost(
+    apps: Apps, make_topic: Callable[..., str], produce: Callable[..., Any], capsys: pytest.CaptureFixture[str]
+) -> None:
+    topic = make_topic(partitions=2)
+    for partition in range(2):
+        produce(topic, [(b"k", b"a")], partition=partition)
+    builder = StreamsBuilder()
+    builder.stream(topic).process(_Closes)
+    apps.run_once(builder.build(), apps.config()).close()
+    assert capsys.readouterr().err.count("closed\n") == 2

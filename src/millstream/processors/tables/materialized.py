@@ -11,7 +11,7 @@ from millstream.state.store import LATEST, NOT_STORED
 
 
 class MaterializingOperator(Operator):
-    """An operator below a table that may keep its result in a store.
+    """An operator that gives a table, and may keep it in a store.
 
     Without a store an update is only forwarded. With one it is written first; a cached store forwards by itself when it
     is flushed.
@@ -21,11 +21,12 @@ class MaterializingOperator(Operator):
         self._store_name = store
         self._send_old = send_old
         self._cached = False
+        self._store: Any = None
 
     def init(self, context: TaskContext) -> None:
         super().init(context)
         if self._store_name is not None:
-            store = context.store(self._store_name)
+            self._store = store = context.store(self._store_name)
             self._read = store.read
             self._write = store.write
             self._cached = store.cached

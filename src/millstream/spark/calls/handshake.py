@@ -19,7 +19,7 @@ _PEER = struct.Struct("3i")
 
 
 class NotOursError(StreamsError):
-    """The other side does not know the secret, or is of another user."""
+    """The other side does not know the secret, or belongs to another user."""
 
 
 def greet_client(connection: socket.socket, secret: bytes) -> None:

@@ -1,4 +1,4 @@
-"""How a lane that is long at its work tells that it gets on, and where it is.
+"""How a lane that works for a long time tells that it makes progress, and where it is.
 
 A thread of the lane looks at the frames of the main thread, once a second and only while that is busy for long: nothing
 is counted or noted on the way of a record. What it sees is a small file beside the lane's socket, for whoever waits.
@@ -17,13 +17,13 @@ from types import FrameType
 
 import msgspec
 
-#: What is done by then is not looked at.
+#: Work that is done by then is not looked at.
 _SOON_SECONDS = 2.0
-#: How much a request weighs in what is usual.
+#: The weight of one request in the usual time.
 _WEIGHT = 0.2
 _MOST_FRAMES = 20
 _PACKAGE = str(Path(__file__).parents[2]) + os.sep
-#: Parts of the package that others call, whose work is theirs.
+#: Parts of the package that others call: their work counts as the caller's.
 _TOOLS = frozenset({"state", "serdes"})
 #: Parts of the package that wait for brokers and files, and never run a user's function for a record.
 _HOST = frozenset({"spark", "kafka"})
@@ -78,15 +78,15 @@ class PulseTaker:
         self._since = 0.0
 
     def begin(self, doing: str) -> None:
-        """The main thread begins with something."""
+        """The main thread begins to work on something."""
         self._work = (doing, time.monotonic())
 
     def end(self) -> None:
-        """It is through with it."""
+        """It is done with it."""
         self._work = None
 
     def end_request(self) -> None:
-        """It is through with a request."""
+        """It is done with a request."""
         if self._work is not None:
             seconds = time.monotonic() - self._work[1]
             self._usual += (seconds - self._usual) * (_WEIGHT if self._usual else 1.0)

@@ -24,9 +24,9 @@ log = logging.getLogger("millstream.spark")
 _LOOK_SECONDS = 1.0
 #: How long whoever started a lane may take to note how it ended; on a busy machine a dying process takes its time.
 _END_SECONDS = 10.0
-#: Nothing is said before.
+#: Nothing is said before this time.
 _LEAST_SECONDS = 30.0
-#: So many times as long as usual is worth a word.
+#: What takes this many times as long as usual is worth a warning.
 _TIMES_USUAL = 10
 #: A lane says once a second that it is there.
 _SILENT_SECONDS = 10.0
@@ -161,7 +161,7 @@ class LaneSocket(socket.socket):
         return f"it does not answer{self._asked_for_its_stack(process)}"
 
     def _asked_for_its_stack(self, process: int | None) -> str:
-        """Where a lane is of which no other thread gets to run: it writes its stack even then."""
+        """The stack of a lane in which no other thread gets to run: it can write it even then."""
         if process is None:
             return ""
         file = stack_path(self._path)

@@ -65,7 +65,7 @@ class Admission:
             for partition in range(plan.external[store.topic])
         ]
         idle = program.config.max_task_idle
-        meeting = [[place for place in self._partitions if place[0] in topics] for topics in plan.meeting()]
+        meeting = [[partition for partition in self._partitions if partition[0] in topics] for topics in plan.meeting()]
         self._horizon = Horizon([] if idle is None else meeting, admin, self._lookahead())
         #: Partitions of which lanes may take more than they were asked for: what meets is taken by time, in one batch.
         self._promised = set(self._partitions).difference(*meeting) if program.is_pure else set()
@@ -114,11 +114,11 @@ class Admission:
         begin = self._admin.begin_offsets(partitions)
         end = self._admin.end_offsets(partitions)
         topics: dict[str, dict[str, int]] = {}
-        for place in partitions:
-            offset = committed.get(place)
-            if offset is None or not begin[place] <= offset <= end[place]:
-                offset = self._program.start_of(place, begin[place], end[place], self._admin)
-            topics.setdefault(place[0], {})[str(place[1])] = offset
+        for partition in partitions:
+            offset = committed.get(partition)
+            if offset is None or not begin[partition] <= offset <= end[partition]:
+                offset = self._program.start_of(partition, begin[partition], end[partition], self._admin)
+            topics.setdefault(partition[0], {})[str(partition[1])] = offset
         return topics
 
     def stop_at_what_is_there(self) -> None:
@@ -129,7 +129,7 @@ class Admission:
         """The end of the next batch; the start itself if there is nothing to do."""
         now = time.time()
         self._adapt()
-        known = _places(start["topics"])
+        known = _by_partition(start["topics"])
         try:
             if self._has_other_topics(now):
                 return self._rest(start)
@@ -142,15 +142,17 @@ class Admission:
                 return self._rest(start)
             there = changed.ends
             new = {
-                **_places(self._starts([place for place in self._partitions if place not in known])),
+                **_by_partition(self._starts([partition for partition in self._partitions if partition not in known])),
                 **changed.starts,
             }
             starts = {**known, **new}
             if self._stop_at is not None:
-                there = {place: min(end, self._stop_at[place]) for place, end in there.items()}
-            self._report(sum(max(0, there[place] - starts[place]) for place in self._partitions), now)
+                there = {partition: min(end, self._stop_at[partition]) for partition, end in there.items()}
+            self._report(sum(max(0, there[partition] - starts[partition]) for partition in self._partitions), now)
             promised = {
-                place: end for place, end in _places(start.get("guaranteed", {})).items() if place not in changed.starts
+                partition: end
+                for partition, end in _by_partition(start.get("guaranteed", {})).items()
+                if partition not in changed.starts
             }
             # Where it goes on is noted in any case: a batch may have no other reason.
             ends = self._ends(starts, there, promised, now, needed=changed.is_news)
@@ -178,17 +180,17 @@ class Admission:
     def _guaranteed_ends(self, starts: Ends, ends: Ends, there: Ends) -> Ends:
         """What the batch after this one takes at least, of what is there: its limit never falls below half of this."""
         return {
-            place: min(there[place], end + (end - starts[place]) // 2)
-            for place, end in ends.items()
-            if place in self._promised and there[place] > end
+            partition: min(there[partition], end + (end - starts[partition]) // 2)
+            for partition, end in ends.items()
+            if partition in self._promised and there[partition] > end
         }
 
     def made_again(self, start: Offsets, end: Offsets) -> set[str]:
         """Topics that a batch cannot read: an earlier run has begun it, and they were made again since then."""
         if self._begun or "ids" not in end:
             return set()
-        starts = {**_places(start["topics"]), **_places(end.get("from", {}))}
-        return self._patiently(lambda: self._changes.made_again(end["ids"], starts, _places(end["topics"])))
+        starts = {**_by_partition(start["topics"]), **_by_partition(end.get("from", {}))}
+        return self._patiently(lambda: self._changes.made_again(end["ids"], starts, _by_partition(end["topics"])))
 
     def _rest(self, start: Offsets) -> Offsets:
         """Take no more batches: the topics are not those of the plan."""
@@ -208,7 +210,7 @@ class Admission:
         """
         if self._idling is not None and self._stop_at is None:
             there = self._idling.ends(starts, there, now)
-        waiting = {place: max(0, there[place] - starts[place]) for place in self._partitions}
+        waiting = {partition: max(0, there[partition] - starts[partition]) for partition in self._partitions}
         total = sum(waiting.values())
         room = self._config.max_batch_bytes / self._record_bytes if self._record_bytes else self._limit
         most = min(self._limit, room)
@@ -216,12 +218,15 @@ class Admission:
         if (total == 0 or soon) and not needed and not self._punctuation_due(int(now * 1000)):
             return None
         # What was promised comes first; the rest of the room is for all.
-        begun = {place: max(starts[place], min(promised.get(place, 0), there[place])) for place in self._partitions}
-        left = {place: max(0, there[place] - begun[place]) for place in self._partitions}
+        begun = {
+            partition: max(starts[partition], min(promised.get(partition, 0), there[partition]))
+            for partition in self._partitions
+        }
+        left = {partition: max(0, there[partition] - begun[partition]) for partition in self._partitions}
         rest = sum(left.values())
         share = max(0.0, min(1.0, (most - total + rest) / rest)) if rest else 1.0
         ends = self._horizon.ends(begun, left, share)
-        self._taken = sum(end - starts[place] for place, end in ends.items())
+        self._taken = sum(end - starts[partition] for partition, end in ends.items())
         return ends
 
     def _patiently(self, ask: Callable[[], _T]) -> _T:
@@ -317,7 +322,7 @@ def _topics(offsets: Ends) -> dict[str, dict[str, int]]:
     return topics
 
 
-def _places(topics: Mapping[str, Mapping[str, int]]) -> Ends:
+def _by_partition(topics: Mapping[str, Mapping[str, int]]) -> Ends:
     """Offsets by partition, from how they are in Spark's log."""
     return {
         (topic, int(partition)): offset
@@ -332,4 +337,4 @@ def _inputs_of_tasks(program: Program, partitions: Collection[Partition]) -> lis
     for topic, partition in partitions:
         for part in program.plan.readers(topic):
             tasks.setdefault(TaskId(part, partition), []).append((topic, partition))
-    return [places for places in tasks.values() if len(places) > 1]
+    return [inputs for inputs in tasks.values() if len(inputs) > 1]

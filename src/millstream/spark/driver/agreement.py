@@ -168,7 +168,7 @@ def check_known(program: Program, log: SparkLog, known: Known) -> None:
 
 
 def progress_of(program: Program, reports: Iterable[Mapping[str, Any]]) -> list[TopicPartition]:
-    """What to commit after a batch: its end, that it is done, and at least once the markers of its tasks.
+    """What to commit after a batch: its end, that it is done, and under at-least-once the markers of its tasks.
 
     Args:
         program: the application.

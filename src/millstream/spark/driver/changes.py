@@ -82,8 +82,8 @@ class Changes:
             now: seconds since 1970.
         """
         before = self._ids | ids
-        short = {place: ends[place] for place, at in starts.items() if ends.get(place, at) < at}
-        back = any(end < self._ends.get(place, 0) for place, end in ends.items())
+        short = {partition: ends[partition] for partition, at in starts.items() if ends.get(partition, at) < at}
+        back = any(end < self._ends.get(partition, 0) for partition, end in ends.items())
         late = now > min(self._asked + _UNSEEN_SECONDS, self._looked + _LOOK_SECONDS)
         self._ends, self._asked = ends, now
         if not (short or back or late):
@@ -92,7 +92,9 @@ class Changes:
         found = self._admin.topic_ids(self._topics)
         self._ids = found | self._ids
         again = {topic for topic, topic_id in found.items() if before.get(topic, topic_id) != topic_id}
-        cut = {place: end for place, end in short.items() if place[0] in found and place[0] not in again}
+        cut = {
+            partition: end for partition, end in short.items() if partition[0] in found and partition[0] not in again
+        }
         if cut:
             self._short = now if self._short is None else self._short
             if now < self._short + _SHORT_SECONDS:
@@ -101,7 +103,9 @@ class Changes:
         moved, there = self._moved(starts, again | {topic for topic, _ in short.keys() - cut.keys()})
         moved |= self._without_the_last(starts, cut)
         if not self._has_seen_the_first:
-            moved |= self._without_the_first({place: at for place, at in starts.items() if place not in moved}, ends)
+            moved |= self._without_the_first(
+                {partition: at for partition, at in starts.items() if partition not in moved}, ends
+            )
             self._has_seen_the_first = True
         is_news = bool(moved or again)
         if not is_news:
@@ -118,63 +122,79 @@ class Changes:
         """
         found = self._admin.topic_ids(topic for topic in self._topics if topic in ids)
         again = {topic for topic, topic_id in found.items() if ids[topic] != topic_id}
-        for place, end in ends.items():
-            start = starts.get(place, end)
-            if place[0] in again and start < end:
-                self._check(place, start, "the topic was made again")
+        for partition, end in ends.items():
+            start = starts.get(partition, end)
+            if partition[0] in again and start < end:
+                self._check(partition, start, "the topic was made again")
                 log.warning(
                     "%s-%s: the topic was made again; offsets %s to %s of the topic before it, which the last batch "
                     "was to read, are gone",
-                    *(*place, start, end - 1),
+                    *(*partition, start, end - 1),
                 )
         return again
 
     def _moved(self, starts: Offsets, topics: set[str]) -> tuple[Offsets, Offsets]:
         """Where to go on in topics that were made again, and where they end."""
-        places = [place for place in starts if place[0] in topics]
-        begin, end = self._admin.begin_offsets(places), self._admin.end_offsets(places)
+        partitions = [partition for partition in starts if partition[0] in topics]
+        begin, end = self._admin.begin_offsets(partitions), self._admin.end_offsets(partitions)
         moved = {}
-        for place in places:
-            if starts[place] <= begin[place]:  # nothing was read
+        for partition in partitions:
+            if starts[partition] <= begin[partition]:  # nothing was read
                 continue
             self._check(
-                place, starts[place], f"the topic was made again and has offsets {begin[place]} to {end[place] - 1}"
+                partition,
+                starts[partition],
+                f"the topic was made again and has offsets {begin[partition]} to {end[partition] - 1}",
             )
-            moved[place] = self._program.start_of(place, begin[place], end[place], self._admin)
+            moved[partition] = self._program.start_of(partition, begin[partition], end[partition], self._admin)
             log.warning(
                 "%s-%s: the topic was made again: it stood at offset %s and goes on at %s of %s to %s (offset "
                 "reset: %s)",
-                *(*place, starts[place], moved[place], begin[place], end[place], self._program.reset_of(place[0])),
+                *(
+                    *partition,
+                    starts[partition],
+                    moved[partition],
+                    begin[partition],
+                    end[partition],
+                    self._program.reset_of(partition[0]),
+                ),
             )
         return moved, end
 
     def _without_the_last(self, starts: Offsets, cut: Offsets) -> Offsets:
         """It is the same topic, and has lost its last records, which were processed: what comes next is new."""
-        for place, end in cut.items():
-            self._check(place, starts[place], f"the topic has lost its last records and ends at offset {end}")
+        for partition, end in cut.items():
+            self._check(partition, starts[partition], f"the topic has lost its last records and ends at offset {end}")
             log.warning(
                 "%s-%s: the topic has lost its last records: it stood at offset %s and goes on at its end, %s (offset "
                 "reset: %s)",
-                *(*place, starts[place], end, self._program.reset_of(place[0])),
+                *(*partition, starts[partition], end, self._program.reset_of(partition[0])),
             )
         return cut
 
     def _without_the_first(self, starts: Offsets, ends: Offsets) -> Offsets:
         """Where to go on in partitions whose next records were deleted while the application was away."""
-        begin = self._admin.begin_offsets(place for place in starts if place in ends)
+        begin = self._admin.begin_offsets(partition for partition in starts if partition in ends)
         moved = {}
-        for place, first in begin.items():
-            if first > starts[place]:
-                self._check(place, starts[place], f"the topic begins at offset {first}")
-                moved[place] = self._program.start_of(place, first, ends[place], self._admin)
+        for partition, first in begin.items():
+            if first > starts[partition]:
+                self._check(partition, starts[partition], f"the topic begins at offset {first}")
+                moved[partition] = self._program.start_of(partition, first, ends[partition], self._admin)
                 log.warning(
                     "%s-%s: %s offsets are gone, deleted before they were read: it stood at offset %s and goes on at "
                     "%s of %s to %s (offset reset: %s)",
-                    *(*place, first - starts[place], starts[place], moved[place], first, ends[place]),
-                    self._program.reset_of(place[0]),
+                    *(
+                        *partition,
+                        first - starts[partition],
+                        starts[partition],
+                        moved[partition],
+                        first,
+                        ends[partition],
+                    ),
+                    self._program.reset_of(partition[0]),
                 )
         return moved
 
-    def _check(self, place: Partition, position: int, why: str) -> None:
-        if self._program.reset_of(place[0]) == "none":
-            raise records_gone(place, position, why)
+    def _check(self, partition: Partition, position: int, why: str) -> None:
+        if self._program.reset_of(partition[0]) == "none":
+            raise records_gone(partition, position, why)

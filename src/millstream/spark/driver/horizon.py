@@ -54,12 +54,12 @@ class Horizon:
             waiting: how many records there are from there on.
             share: the part of them that the batch may take.
         """
-        ends = {place: starts[place] + _some(count, share) for place, count in waiting.items()}
+        ends = {partition: starts[partition] + _some(count, share) for partition, count in waiting.items()}
         if share >= 1:
             self._ahead.close()
         else:
             for group in self._groups:
-                there = {place: waiting[place] for place in group.partitions if waiting.get(place)}
+                there = {partition: waiting[partition] for partition in group.partitions if waiting.get(partition)}
                 if len(there) > 1:
                     ends.update(self._within(group, starts, there, share))
         return ends
@@ -69,7 +69,7 @@ class Horizon:
         # All records are before the second, and that is too much. Either may be far off, by one odd record.
         low, high = 0, max((time for _, time in self._admin.latest(waiting).values()), default=0) + 1
         fits: dict[Partition, int] = {}
-        over = {place: starts[place] + count for place, count in waiting.items()}
+        over = {partition: starts[partition] + count for partition, count in waiting.items()}
         step, is_over = group.step, False
         while high - low > 1:
             likely = group.reached if low < group.reached < high - 1 else low
@@ -88,7 +88,9 @@ class Horizon:
             group.reached = low
             # So many have the same time that any of them may come first.
             part = allowed / _taken(over, starts)
-            return {place: starts[place] + _some(end - starts[place], part) for place, end in over.items()}
+            return {
+                partition: starts[partition] + _some(end - starts[partition], part) for partition, end in over.items()
+            }
         if not group.step:
             group.step = high - low
         elif low > group.reached:
@@ -97,15 +99,15 @@ class Horizon:
         return fits
 
     def _before(self, horizon: int, starts: Offsets, waiting: Offsets, most: int) -> dict[Partition, int]:
-        """Where the first record at or after a time is, of so many in each partition that it matters."""
+        """Where the first record at or after a time is, among the next `most` records of each partition."""
         found = self._admin.offsets_for_times(dict.fromkeys(waiting, horizon))
         ends = {}
-        for place, count in waiting.items():
-            at, start, end = found[place], starts[place], starts[place] + count
+        for partition, count in waiting.items():
+            at, start, end = found[partition], starts[partition], starts[partition] + count
             if at is not None and at < start:
                 # One that was taken before. It says nothing of those that come next.
-                at = self._ahead.first(place, start, min(end, start + most), horizon)
-            ends[place] = end if at is None else min(at, end)
+                at = self._ahead.first(partition, start, min(end, start + most), horizon)
+            ends[partition] = end if at is None else min(at, end)
         return ends
 
 
@@ -115,4 +117,4 @@ def _some(count: int, share: float) -> int:
 
 
 def _taken(ends: Offsets, starts: Offsets) -> int:
-    return sum(end - starts[place] for place, end in ends.items())
+    return sum(end - starts[partition] for partition, end in ends.items())

@@ -46,10 +46,10 @@ class Idling:
         """
         found = dict(ends)
         for partitions in self._tasks:
-            for place in partitions:
-                if ends[place] > starts[place]:
-                    self._since.pop(place, None)
-            if any(ends[place] > starts[place] for place in partitions):
+            for partition in partitions:
+                if ends[partition] > starts[partition]:
+                    self._since.pop(partition, None)
+            if any(ends[partition] > starts[partition] for partition in partitions):
                 found.update(self._of_task(partitions, starts, ends, now))
         return found
 
@@ -59,37 +59,37 @@ class Idling:
         known = self._admin.latest(partitions)
         latest: dict[Partition, int] = {}
         limits = dict(ends)
-        for place in partitions & known.keys():
-            at, time = known[place]
-            if at < starts[place]:  # it was taken before, and may have been far ahead of its time
-                limits[place] = min(ends[place], starts[place] + _MOST_AHEAD)
-                found = self._ahead.latest(place, starts[place], limits[place])
+        for partition in partitions & known.keys():
+            at, time = known[partition]
+            if at < starts[partition]:  # it was taken before, and may have been far ahead of its time
+                limits[partition] = min(ends[partition], starts[partition] + _MOST_AHEAD)
+                found = self._ahead.latest(partition, starts[partition], limits[partition])
                 if found is None:
-                    found = time if at == ends[place] - 1 else self._last_time(place, limits[place])
+                    found = time if at == ends[partition] - 1 else self._last_time(partition, limits[partition])
                 if found is None:
                     continue
                 time = found
-            latest[place] = time
+            latest[partition] = time
         if len(latest) == len(partitions):
             horizon = min(latest.values()) + 1
             later = self._admin.offsets_for_times(dict.fromkeys(partitions, horizon))
             allowed = {}
-            for place, offset in later.items():
-                if offset is not None and offset < starts[place]:
-                    offset = self._ahead.first(place, starts[place], limits[place], horizon)
-                allowed[place] = limits[place] if offset is None else min(offset, limits[place])
+            for partition, offset in later.items():
+                if offset is not None and offset < starts[partition]:
+                    offset = self._ahead.first(partition, starts[partition], limits[partition], horizon)
+                allowed[partition] = limits[partition] if offset is None else min(offset, limits[partition])
         else:  # one never had any record
-            allowed = {place: starts[place] for place in partitions}
-        empty = [place for place in partitions if allowed[place] == ends[place]]
+            allowed = {partition: starts[partition] for partition in partitions}
+        empty = [partition for partition in partitions if allowed[partition] == ends[partition]]
         if len(empty) == len(partitions):
             return allowed
-        waited = [now - self._since.setdefault(place, now) for place in empty]
+        waited = [now - self._since.setdefault(partition, now) for partition in empty]
         if waited and all(seconds >= self._seconds for seconds in waited):
-            return {place: ends[place] for place in partitions}
+            return {partition: ends[partition] for partition in partitions}
         return allowed
 
-    def _last_time(self, place: Partition, end: int) -> int | None:
+    def _last_time(self, partition: Partition, end: int) -> int | None:
         """The time of the last record before an offset."""
-        if self._last.get(place, (-1, None))[0] != end:
-            self._last[place] = (end, self._ahead.last(place, end))
-        return self._last[place][1]
+        if self._last.get(partition, (-1, None))[0] != end:
+            self._last[partition] = (end, self._ahead.last(partition, end))
+        return self._last[partition][1]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import os
 import sys
 import threading
 from pathlib import Path
@@ -49,12 +50,19 @@ class _LaneLog:
         self._begun = b""
 
     def show(self) -> None:
-        if self._file is None:
-            try:
+        before = self._file
+        if before is None or _is_put_aside(before, self._path):
+            with contextlib.suppress(FileNotFoundError):  # not started yet, or the run is over
                 self._file = self._path.open("rb", buffering=0)
-            except FileNotFoundError:  # not started yet
-                return
-        while data := self._file.read(_AT_ONCE):
+        if before is not None:
+            self._read(before)
+        if self._file is not None and self._file is not before:
+            self._read(self._file)
+            if before is not None:
+                before.close()
+
+    def _read(self, file: BinaryIO) -> None:
+        while data := file.read(_AT_ONCE):
             *lines, self._begun = (self._begun + data).split(b"\n")
             self._tell(lines)
 
@@ -83,8 +91,16 @@ class _LaneLog:
         _print(text)
 
 
+def _is_put_aside(log: BinaryIO, path: Path) -> bool:
+    """Whether a log had become long, and its lane goes on in another file."""
+    try:
+        return not os.path.samestat(os.fstat(log.fileno()), path.stat())
+    except FileNotFoundError:  # the run is over
+        return False
+
+
 def _print(lines: list[str]) -> None:
-    # Who closed the standard error wants to see nothing; that is no reason to fail.
+    # Whoever closed the standard error wants to see nothing; that is no reason to fail.
     if lines and sys.stderr is not None:
         with contextlib.suppress(OSError, ValueError):
             sys.stderr.write("".join(lines))

@@ -69,31 +69,31 @@ class Lookahead:
         #: Where each partition starts.
         self._starts: dict[Partition, int] = {}
 
-    def first(self, place: Partition, start: int, end: int, time: int) -> int:
+    def first(self, partition: Partition, start: int, end: int, time: int) -> int:
         """The offset of the first record between two offsets that is at or after a time; the end if there is none."""
-        seen = self._of(place, start)
+        seen = self._of(partition, start)
         while True:
             later = np.flatnonzero(seen.times >= time)
             if len(later):
                 return min(end, int(seen.offsets[later[0]]))
             if seen.end >= end:
                 return end
-            self._read_on(place, seen, end)
+            self._read_on(partition, seen, end)
 
-    def latest(self, place: Partition, start: int, end: int) -> int | None:
+    def latest(self, partition: Partition, start: int, end: int) -> int | None:
         """The greatest time of the records between two offsets; None if there are no records."""
-        seen = self._of(place, start)
+        seen = self._of(partition, start)
         while seen.end < end:
-            self._read_on(place, seen, end)
+            self._read_on(partition, seen, end)
         times = seen.times[: int(np.searchsorted(seen.offsets, end))]
         return int(times.max()) if len(times) else None
 
-    def last(self, place: Partition, end: int) -> int | None:
+    def last(self, partition: Partition, end: int) -> int | None:
         """The time of the last record before an offset; None if there is none."""
         span = 1
         while True:
             start = max(0, end - span)
-            times = [record[2] for _, records in self._open().read({place: (start, end)}) for record in records]
+            times = [record[2] for _, records in self._open().read({partition: (start, end)}) for record in records]
             if times or start == 0:
                 return times[-1] if times else None
             span *= 16  # the last offsets may have no records, as where transactions end
@@ -106,17 +106,17 @@ class Lookahead:
             self._reader.close()
             self._reader = None
 
-    def _of(self, place: Partition, start: int) -> _Seen:
-        if start < self._starts.get(place, start):
-            del self._seen[place]
-        self._starts[place] = start
-        seen = self._seen.setdefault(place, _Seen(start))
+    def _of(self, partition: Partition, start: int) -> _Seen:
+        if start < self._starts.get(partition, start):
+            del self._seen[partition]
+        self._starts[partition] = start
+        seen = self._seen.setdefault(partition, _Seen(start))
         seen.forget_before(start)
         return seen
 
-    def _read_on(self, place: Partition, seen: _Seen, end: int) -> None:
+    def _read_on(self, partition: Partition, seen: _Seen, end: int) -> None:
         to = min(end, seen.end + _CHUNK)
-        for _, records in self._open().read({place: (seen.end, to)}):
+        for _, records in self._open().read({partition: (seen.end, to)}):
             seen.add(records)
         seen.end = to
 

@@ -328,7 +328,7 @@ class Ownership:
     def _new_consumer(self) -> Consumer:
         overrides = {
             "client.id": self._self.client_id,
-            # Who has the partition keeps it when another copy joins.
+            # Whoever has the partition keeps it when another copy joins.
             "partition.assignment.strategy": "cooperative-sticky",
             "isolation.level": "read_committed",
         }
@@ -346,7 +346,7 @@ class Ownership:
             raise translate(error, "be the owner of the application", self._config.bootstrap_servers)
 
     def _send_commits(self, consumer: Consumer, *, wait: bool) -> None:
-        """Only in this thread: others would wait for a poll that never ends for long."""
+        """Only in this thread: another one would have to wait for the poll, which is nearly always under way."""
         with self._changed:
             offsets, self._to_commit = list(self._to_commit.values()), {}
         if not offsets:

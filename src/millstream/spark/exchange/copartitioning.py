@@ -29,7 +29,8 @@ class Seen(TypedDict):
     """What a lane saw since it last told.
 
     groups: topics on the broker that are joined, and whether also with records that were given new keys here.
-    keys: of each topic how many keys were looked at, are not where murmur2 puts them, are where CRC32 does.
+    keys: of each topic, how many keys were looked at, how many are not where murmur2 puts them, and how many are where
+            CRC32 does.
     """
 
     groups: list[tuple[list[str], bool]]

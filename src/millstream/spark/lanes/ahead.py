@@ -112,5 +112,5 @@ class WorkAhead:
         return done, self._seconds
 
     def _let_go(self) -> None:
-        """Forget what was done; the task_ids know that they are not clean."""
+        """Forget what was done; the tasks know that they are not clean."""
         self._done, self._guaranteed = {}, {}

@@ -294,4 +294,5 @@ def _failed(error: ClientError) -> StreamsError:
         "outputs could not be written",
         detail=f"{error.name()}: {error.str()}",
         hint="the batch is tried again",
+        retriable=True,
     )

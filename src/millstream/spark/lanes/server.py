@@ -23,11 +23,11 @@ from millstream.errors import MillstreamError
 from millstream.spark.calls.frames import receive, send
 from millstream.spark.calls.handshake import NotOursError, greet_client
 from millstream.spark.calls.label import label_of
-from millstream.spark.calls.lane_log import set_levels
+from millstream.spark.calls.lane_log import put_aside_if_long, set_levels
 from millstream.spark.calls.processes import alive
 from millstream.spark.calls.pulse import PulseTaker
 from millstream.spark.calls.shipping import PROGRAM, unpacked
-from millstream.spark.calls.waiting import stack_path
+from millstream.spark.calls.waiting import log_path, stack_path
 from millstream.spark.exchange.handover import Handover
 from millstream.spark.exchange.parcels import pack, unpack
 from millstream.spark.failures import described
@@ -41,7 +41,7 @@ log = logging.getLogger("millstream.spark")
 #: A lane that nobody asks anything ends; it is started again when it is needed.
 _IDLE_SECONDS = 600
 _LOOK_SECONDS = 1.0
-_REQUESTS_A_COLLECTION = 500
+_REQUESTS_PER_COLLECTION = 500
 #: How long a lane that is no longer wanted may take to end properly.
 _GRACE_SECONDS = 5.0
 #: How long a client may take to prove what it is.
@@ -96,7 +96,7 @@ class _Garbage:
     def collect(self) -> None:
         """After a request."""
         self._requests += 1
-        if self._requests < _REQUESTS_A_COLLECTION:
+        if self._requests < _REQUESTS_PER_COLLECTION:
             gc.collect(1)
         else:
             self.collect_all()
@@ -126,6 +126,7 @@ class _Place:
         while self.is_wanted:
             with contextlib.suppress(OSError):  # the run is over, or the disk full
                 self._pulse.take()
+                put_aside_if_long(log_path(self._path))
             time.sleep(_LOOK_SECONDS)
         time.sleep(_GRACE_SECONDS)
         self.leave()

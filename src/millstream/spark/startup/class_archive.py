@@ -15,8 +15,8 @@ from pathlib import Path
 import pyspark
 
 from millstream.errors import StreamsError
+from millstream.kafka.directories import cache_directory
 from millstream.kafka.java import find_java
-from millstream.kafka.places import cache_directory
 
 #: It is not worth a word if an archive does not fit, or which classes it does not take.
 _QUIET = ("-Xlog:cds=off", "-Xlog:cds+dynamic=off")

@@ -16,7 +16,7 @@ from typing import IO, Any
 from pyspark.sql import SparkSession
 
 from millstream.config import StreamsConfig
-from millstream.kafka.places import state_directory
+from millstream.kafka.directories import state_directory
 
 #: Where a session keeps the path.
 OPTION = "spark.millstream.log"
@@ -50,7 +50,7 @@ def append(file: Path, text: str) -> None:
 
 @contextlib.contextmanager
 def start_is_logged(file: Path | None) -> Iterator[None]:
-    """Have what a JVM that is started in this block says until its end go to a log file, and what it says later not.
+    """Send what a JVM says that is started in this block to a log file, until the block ends; later, it is shown.
 
     If the start fails, that is shown after all: it is the reason.
     """

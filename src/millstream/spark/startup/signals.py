@@ -50,12 +50,12 @@ class StopSignals:
             raise _end(self._came)
 
     def stopping(self) -> None:
-        """From now on signals only get an answer: it is being done already."""
+        """From now on signals only get an answer: the application is stopping already."""
         for number in (signal.SIGTERM, signal.SIGINT):
             self._listen(number, lambda *_: say("stopping after this batch ..."))
 
     def over(self) -> None:
-        """Signals are whose they were before."""
+        """Signals go where they went before."""
         for number, handler in self._before.items():
             signal.signal(number, handler)
         self._before.clear()
@@ -116,7 +116,7 @@ def signals_are_the_drivers(*, local: bool) -> Iterator[None]:
     try:
         yield
     except (KeyboardInterrupt, Terminated):
-        for process in started:  # a JVM that is not through with its start does not notice that its driver is
+        for process in started:  # a JVM that is still starting does not notice that its driver is gone
             process.kill()
             process.wait()
         raise

@@ -12,7 +12,7 @@ from pyarrow import fs
 
 from millstream.config import StreamsConfig
 from millstream.errors import StreamsError
-from millstream.kafka.places import state_directory
+from millstream.kafka.directories import state_directory
 from millstream.spark.plan import Plan, TaskId
 from millstream.spark.state.markers import BATCH
 from millstream.spark.state.statefiles import filesystem

@@ -141,7 +141,7 @@ class LaneConsumer:
             messages = [message for message in messages if not self._heed(message)]
         if self.begun is None and messages:
             self.begun = time.time()
-        # One call a field, not one a field and record: this is done for all records.
+        # One call per field, not one per field and record: this is done for all records.
         times = map(_SECOND, map(Message.timestamp, messages))
         keys, values, headers = (map(field, messages) for field in (Message.key, Message.value, Message.headers))
         records: list[Any] = list(zip(keys, values, times, headers, map(Message.offset, messages), strict=True))

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import argparse
-import contextlib
 import json
-import logging
 import sys
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from millstream.errors import ArgumentError
 from millstream.sql.conformance.case import Case, load
 from millstream.sql.conformance.check import Status, Verdict, check
+from millstream.testing.conformance.quiet import quiet
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -34,7 +33,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (ArgumentError, OSError) as error:
         parser.error(str(error))
     cases = [case for case in cases if _chosen(case, options)]
-    with _quiet():
+    with quiet():
         verdicts = [check(case) for case in cases]
     for verdict in verdicts:
         if verdict.status is Status.FAILED:
@@ -95,18 +94,6 @@ def _chosen(case: Case, options: argparse.Namespace) -> bool:
         and (not options.suite or case.suite in options.suite)
         and (not options.tag or any(tag in case.tags for tag in options.tag))
     )
-
-
-@contextlib.contextmanager
-def _quiet() -> Iterator[None]:
-    """Cases fail on purpose; what the engine logs about it would hide the results."""
-    log = logging.getLogger("millstream")
-    level = log.level
-    log.setLevel(logging.CRITICAL + 1)
-    try:
-        yield
-    finally:
-        log.setLevel(level)
 
 
 if __name__ == "__main__":

@@ -117,7 +117,7 @@ def parse_one(
         text: the statement; what comes from `statements` was parsed there, and keeps its place in the whole text.
         types: see `parse`.
         variables: see `parse`.
-        tests: see `parse`; what comes from `statements` needs it not again.
+        tests: see `parse`; what comes from `statements` does not need it again.
 
     Raises:
         ParseError: the text is no statement, is more than one, or the statement is wrong.

@@ -9,7 +9,7 @@ from lark import Token, Tree
 from millstream.sql.errors import Location
 from millstream.sql.parser.names import Name, PrepareError, Source, place, unquote
 
-#: How deep expressions may be nested. What comes after the parser goes into them by recursion, with a few calls for a
+#: How deep expressions may be nested. What comes after the parser goes into them by recursion, with a few calls per
 #: level, and Python allows a thousand.
 MAX_DEPTH = 150
 

@@ -38,7 +38,7 @@ def stream_source(step: StreamSource, around: Surroundings, wanted: frozenset[st
 
 
 def table_source(step: TableSource, around: Surroundings, *, stored: bool) -> Flow:
-    """A topic as a table. One that gets a new key first thing needs not be `stored` itself."""
+    """A topic as a table. One that gets a new key first thing need not be `stored` itself."""
     table = around.builder.table(step.topic, _consumed(step, around, "earliest"))
     headers = step.source_schema.headers
     kept = [

@@ -156,9 +156,9 @@ class TableGroupBy(Step):
 class StreamAggregate(Step):
     """Aggregates of a grouped stream, without or with a window.
 
-    The row is the `required` columns (of the latest record), then one column KSQL_AGG_VARIABLE_n an aggregate; windowed
-    ones have WINDOWSTART and WINDOWEND at the end. The arguments of `aggregates` are columns of the source's row,
-    followed by the literals that the function takes as constants. `emit` FINAL: windows give one result, when they
+    The row is the `required` columns (of the latest record), then one column KSQL_AGG_VARIABLE_n per aggregate;
+    windowed ones have WINDOWSTART and WINDOWEND at the end. The arguments of `aggregates` are columns of the source's
+    row, followed by the literals that the function takes as constants. `emit` FINAL: windows give one result, when they
     close (as Kafka Streams' EmitStrategy.onWindowClose).
     """
 

@@ -13,7 +13,7 @@ TIME       int, milliseconds of the day
 TIMESTAMP  int, milliseconds since 1970-01-01T00:00:00Z
 ARRAY      list
 MAP        dict
-STRUCT     tuple, one entry a field, in the order of the type
+STRUCT     tuple, one entry per field, in the order of the type
 ========== ======================================================
 
 NULL is None everywhere. Values are never changed in place once made.

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import argparse
-import contextlib
 import json
-import logging
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from millstream.errors import ArgumentError
 from millstream.testing.conformance.case import Case, load_cases
 from millstream.testing.conformance.check import Verdict, check
+from millstream.testing.conformance.quiet import quiet
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -34,7 +33,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.id:
         cases = _chosen(parser, cases, options.id)
 
-    with _quiet():
+    with quiet():
         verdicts = [check(case) for case in cases]
     failed = [verdict for verdict in verdicts if not verdict.passed]
     for verdict in failed:
@@ -43,18 +42,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         Path(options.json).write_text(json.dumps(_report(verdicts), indent=1) + "\n", encoding="utf-8")
     print(f"{len(verdicts) - len(failed)} passed, {len(failed)} failed")
     return 1 if failed else 0
-
-
-@contextlib.contextmanager
-def _quiet() -> Iterator[None]:
-    """Cases drop records and fail on purpose; what the engine logs about it would hide the results."""
-    log = logging.getLogger("millstream")
-    level = log.level
-    log.setLevel(logging.CRITICAL + 1)
-    try:
-        yield
-    finally:
-        log.setLevel(level)
 
 
 def _chosen(parser: argparse.ArgumentParser, cases: list[Case], ids: list[str]) -> list[Case]:

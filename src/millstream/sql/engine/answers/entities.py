@@ -298,7 +298,7 @@ class QueryDescription:
     """A query, described.
 
     Attributes:
-        execution_plan: the steps, one a line.
+        execution_plan: the steps, one per line.
     """
 
     id: str

@@ -58,7 +58,7 @@ def unset_property(context: Context, statement: UnsetProperty, text: str) -> Non
 
 
 def alter_system(context: Context, statement: AlterSystem, text: str) -> None:
-    """ALTER SYSTEM needs a runtime that queries share, which there is not."""
+    """ALTER SYSTEM needs a runtime that queries share; there is none here."""
     raise SqlError("Cannot alter system properties unless the shared runtime is enabled")
 
 

@@ -12,14 +12,9 @@ from typing import Any
 
 from millstream.sql.errors import SqlError
 from millstream.sql.expressions.conversions import decimals, values
-from millstream.sql.expressions.conversions.numbers import (
-    double_to_bigint,
-    double_to_integer,
-    wrap_bigint,
-    wrap_integer,
-)
 from millstream.sql.expressions.conversions.text import boolean_text, writer
 from millstream.sql.formats.numbers import double_to_text, parse_bigint, parse_decimal, parse_integer, plain
+from millstream.sql.schema.java_numbers import double_to_bigint, double_to_integer, wrap_bigint, wrap_integer
 from millstream.sql.schema.time_text import (
     DAY_MS,
     date_text,
@@ -238,7 +233,7 @@ class _MapCast:
 
 @dataclass(frozen=True)
 class _StructCast:
-    """One entry a field of the target: where it is in the source and how it is cast; None: not there."""
+    """One entry per field of the target: where it is in the source and how it is cast; None: not there."""
 
     fields: tuple[tuple[int, CastFunction] | None, ...]
 

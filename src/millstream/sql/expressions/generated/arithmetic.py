@@ -8,6 +8,7 @@ from millstream.sql.errors import SqlError
 from millstream.sql.expressions.conversions import decimals, numbers
 from millstream.sql.expressions.generated.code import RANGES, UNKNOWN, Code
 from millstream.sql.expressions.inference.infer import infer
+from millstream.sql.schema.java_numbers import wrap_bigint, wrap_integer
 from millstream.sql.schema.types import BaseType, SqlDecimal, SqlType
 from millstream.sql.tree.expressions import Arithmetic, ArithmeticOperator, Expression, Sign
 
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
 ARITHMETIC = (Arithmetic, Sign)
 
-_WRAPPERS = {BaseType.INTEGER: numbers.wrap_integer, BaseType.BIGINT: numbers.wrap_bigint}
+_WRAPPERS = {BaseType.INTEGER: wrap_integer, BaseType.BIGINT: wrap_bigint}
 _RING = {ArithmeticOperator.ADD, ArithmeticOperator.SUBTRACT, ArithmeticOperator.MULTIPLY}
 
 

@@ -13,6 +13,7 @@ from typing import Any, NoReturn
 
 from millstream.sql.formats import numbers
 from millstream.sql.formats.times import check_time
+from millstream.sql.schema.java_numbers import wrap_bigint, wrap_integer
 from millstream.sql.schema.types import (
     BIGINT_MAX,
     BIGINT_MIN,
@@ -114,16 +115,10 @@ def _boolean(node: Any) -> bool:
     raise _mismatch(node, BaseType.BOOLEAN.value)
 
 
-def _wrap(number: int, bits: int) -> int:
-    """The number that is left when Java drops the higher bits."""
-    half = 1 << (bits - 1)
-    return (number + half) % (1 << bits) - half
-
-
-def _whole(base: BaseType, bits: int, parse_text: Callable[[str], int]) -> Callable[[Any], int]:
+def _whole(base: BaseType, wrap: Callable[[int], int], parse_text: Callable[[str], int]) -> Callable[[Any], int]:
     def convert(node: Any) -> int:
         if _is_number(node):
-            return _wrap(int(node), bits)
+            return wrap(int(node))
         if isinstance(node, str):
             try:
                 return parse_text(node)
@@ -209,17 +204,17 @@ def _struct(kind: SqlStruct, node: Any) -> tuple[Any, ...]:
     )
 
 
-_BIGINT = _whole(BaseType.BIGINT, 64, numbers.parse_bigint)
-_TIME = _whole(BaseType.TIME, 64, numbers.parse_bigint)
+_BIGINT = _whole(BaseType.BIGINT, wrap_bigint, numbers.parse_bigint)
+_TIME = _whole(BaseType.TIME, wrap_bigint, numbers.parse_bigint)
 
 _SCALARS: dict[BaseType, Callable[[Any], Any]] = {
     BaseType.BOOLEAN: _boolean,
-    BaseType.INTEGER: _whole(BaseType.INTEGER, 32, numbers.parse_integer),
+    BaseType.INTEGER: _whole(BaseType.INTEGER, wrap_integer, numbers.parse_integer),
     BaseType.BIGINT: _BIGINT,
     BaseType.DOUBLE: _double,
     BaseType.STRING: _text,
     BaseType.BYTES: _bytes,
-    BaseType.DATE: _whole(BaseType.DATE, 64, numbers.parse_bigint),
+    BaseType.DATE: _whole(BaseType.DATE, wrap_bigint, numbers.parse_bigint),
     BaseType.TIME: lambda node: check_time(_TIME(node)),
-    BaseType.TIMESTAMP: _whole(BaseType.TIMESTAMP, 64, numbers.parse_bigint),
+    BaseType.TIMESTAMP: _whole(BaseType.TIMESTAMP, wrap_bigint, numbers.parse_bigint),
 }

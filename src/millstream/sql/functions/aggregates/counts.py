@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from millstream.sql.functions.aggregates import hyperloglog
-from millstream.sql.functions.aggregates.wrapping import wrap_bigint
 from millstream.sql.functions.declare import AggregateContext, Aggregation, Declarations
+from millstream.sql.schema.java_numbers import wrap_bigint
 from millstream.sql.schema.types import INTEGER, SqlArray
 
 FUNCTIONS = Declarations("AGGREGATE")

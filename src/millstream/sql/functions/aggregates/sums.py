@@ -7,8 +7,9 @@ from decimal import Context, Decimal
 from typing import Any, TypeAlias
 
 from millstream.sql.errors import FunctionError
-from millstream.sql.functions.aggregates.wrapping import wrap_bigint, wrap_for, wrap_integer
+from millstream.sql.functions.aggregates.wrapping import wrap_for
 from millstream.sql.functions.declare import AggregateContext, Aggregation, Declarations
+from millstream.sql.schema.java_numbers import wrap_bigint, wrap_integer
 from millstream.sql.schema.types import (
     BIGINT,
     BIGINT_MAX,

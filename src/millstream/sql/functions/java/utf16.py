@@ -12,7 +12,7 @@ _BEYOND = re.compile("[\U00010000-\U0010ffff]")
 
 
 def units(text: str) -> str:
-    r"""The text with one character a unit: surrogates in place of what lies beyond the BMP.
+    r"""The text with one character per unit: surrogates in place of what lies beyond the BMP.
 
     >>> len(units("a\U0001F600"))
     3

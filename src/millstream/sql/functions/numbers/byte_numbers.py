@@ -25,17 +25,17 @@ def _unpack(value: bytes, order: str, format_: str) -> int | float:
 
 @FUNCTIONS.scalar("int_from_bytes", "(BYTES value) -> INTEGER", "(BYTES value, STRING byteOrder) -> INTEGER")
 def integer_from_bytes(value: bytes, order: str = "BIG_ENDIAN") -> int | float:
-    """The INTEGER that 4 bytes are."""
+    """The INTEGER that 4 bytes encode."""
     return _unpack(value, order, "i")
 
 
 @FUNCTIONS.scalar("bigint_from_bytes", "(BYTES value) -> BIGINT", "(BYTES value, STRING byteOrder) -> BIGINT")
 def bigint_from_bytes(value: bytes, order: str = "BIG_ENDIAN") -> int | float:
-    """The BIGINT that 8 bytes are."""
+    """The BIGINT that 8 bytes encode."""
     return _unpack(value, order, "q")
 
 
 @FUNCTIONS.scalar("double_from_bytes", "(BYTES value) -> DOUBLE", "(BYTES value, STRING byteOrder) -> DOUBLE")
 def double_from_bytes(value: bytes, order: str = "BIG_ENDIAN") -> int | float:
-    """The DOUBLE that 8 bytes are."""
+    """The DOUBLE that 8 bytes encode."""
     return _unpack(value, order, "d")

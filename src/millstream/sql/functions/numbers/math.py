@@ -6,12 +6,14 @@ import math
 import random as python_random
 from collections.abc import Sequence
 from decimal import ROUND_CEILING, ROUND_DOWN, ROUND_FLOOR, ROUND_HALF_DOWN, ROUND_HALF_UP, Decimal
+from fractions import Fraction
 
 from millstream.sql.errors import SqlError
 from millstream.sql.functions.declare import Declarations
 from millstream.sql.functions.model import Argument
 from millstream.sql.schema.decimals import decimal_type, set_scale
-from millstream.sql.schema.types import BIGINT_MAX, BIGINT_MIN, INT_MIN, SqlDecimal, SqlType
+from millstream.sql.schema.java_numbers import double_to_bigint
+from millstream.sql.schema.types import BIGINT_MIN, INT_MIN, SqlDecimal, SqlType
 
 FUNCTIONS = Declarations("MATHEMATICAL")
 
@@ -69,25 +71,25 @@ def unchanged(value: int) -> int:
 
 @FUNCTIONS.scalar("Ceil", "(DOUBLE val) -> DOUBLE")
 def ceil_double(value: float) -> float:
-    """The smallest whole number that is not smaller."""
+    """The smallest whole number that is not less than the value."""
     return math.copysign(math.ceil(value), value) if math.isfinite(value) else value
 
 
 @FUNCTIONS.scalar("Ceil", "(DECIMAL val) -> DECIMAL", returns=_same_decimal)
 def ceil_decimal(value: Decimal) -> Decimal:
-    """The smallest whole number that is not smaller."""
+    """The smallest whole number that is not less than the value."""
     return set_scale(set_scale(value, 0, ROUND_CEILING), _scale(value))
 
 
 @FUNCTIONS.scalar("Floor", "(DOUBLE val) -> DOUBLE")
 def floor_double(value: float) -> float:
-    """The largest whole number that is not larger."""
+    """The largest whole number that is not greater than the value."""
     return math.copysign(math.floor(value), value) if math.isfinite(value) else value
 
 
 @FUNCTIONS.scalar("Floor", "(DECIMAL val) -> DECIMAL", returns=_same_decimal)
 def floor_decimal(value: Decimal) -> Decimal:
-    """The largest whole number that is not larger."""
+    """The largest whole number that is not greater than the value."""
     return set_scale(set_scale(value, 0, ROUND_FLOOR), _scale(value))
 
 
@@ -100,28 +102,28 @@ def as_bigint(value: int) -> int:
 
 @FUNCTIONS.scalar("Round", "(DOUBLE val) -> BIGINT")
 def round_double(value: float) -> int:
-    """The nearest whole number; the larger one of two that are as near."""
+    """The nearest whole number; of two that are equally near, the greater."""
     if not math.isfinite(value):
-        return _saturated(value)
+        return double_to_bigint(value)
     floor = math.floor(value)
-    return _saturated(floor + 1 if value - floor >= 0.5 else floor)
+    return double_to_bigint(floor + 1 if value - floor >= 0.5 else floor)
 
 
 @FUNCTIONS.scalar("Round", "(DOUBLE val, INTEGER decimalPlaces) -> DOUBLE")
 def round_double_to(value: float, places: int) -> float:
-    """The nearest number with that many places behind the point (before it, when negative)."""
+    """The nearest number with that many decimal places; negative ones round before the point."""
     return float(_round(Decimal(repr(value)), places))
 
 
 @FUNCTIONS.scalar("Round", "(DECIMAL val) -> DECIMAL", returns=_whole_decimal)
 def round_decimal(value: Decimal) -> Decimal:
-    """The nearest whole number; the larger one of two that are as near."""
+    """The nearest whole number; of two that are equally near, the greater."""
     return _round(value, 0)
 
 
 @FUNCTIONS.scalar("Round", "(DECIMAL val, INTEGER decimalPlaces) -> DECIMAL", returns=_same_decimal)
 def round_decimal_to(value: Decimal, places: int) -> Decimal:
-    """The nearest number with that many places behind the point (before it, when negative)."""
+    """The nearest number with that many decimal places; negative ones round before the point."""
     return set_scale(_round(value, places), _scale(value))
 
 
@@ -131,33 +133,26 @@ def _round(value: Decimal, places: int) -> Decimal:
 
 @FUNCTIONS.scalar("trunc", "(DOUBLE val) -> BIGINT")
 def truncate_double(value: float) -> int:
-    """The number without what is behind the point."""
-    return _saturated(value)
+    """The number without its decimal places."""
+    return double_to_bigint(value)
 
 
 @FUNCTIONS.scalar("trunc", "(DOUBLE val, INTEGER decimalPlaces) -> DOUBLE")
 def truncate_double_to(value: float, places: int) -> float:
-    """The number without what is behind that many places."""
+    """The number cut to that many decimal places."""
     return float(set_scale(Decimal(repr(value)), places, ROUND_DOWN))
 
 
 @FUNCTIONS.scalar("trunc", "(DECIMAL val) -> DECIMAL", returns=_whole_decimal)
 def truncate_decimal(value: Decimal) -> Decimal:
-    """The number without what is behind the point."""
+    """The number without its decimal places."""
     return set_scale(value, 0, ROUND_DOWN)
 
 
 @FUNCTIONS.scalar("trunc", "(DECIMAL val, INTEGER decimalPlaces) -> DECIMAL", returns=_same_decimal)
 def truncate_decimal_to(value: Decimal, places: int) -> Decimal:
-    """The number without what is behind that many places."""
+    """The number cut to that many decimal places."""
     return set_scale(set_scale(value, places, ROUND_DOWN), _scale(value))
-
-
-def _saturated(value: float) -> int:
-    """As Java casts to long: what is too large becomes the largest, no number becomes 0."""
-    if value != value:
-        return 0
-    return BIGINT_MIN if value <= BIGINT_MIN else BIGINT_MAX if value >= BIGINT_MAX else int(value)
 
 
 @FUNCTIONS.scalar("sign", "(INTEGER value) -> INTEGER", "(BIGINT value) -> INTEGER", "(DOUBLE value) -> INTEGER")
@@ -175,7 +170,12 @@ def square_root(value: float) -> float:
 @FUNCTIONS.scalar("cbrt", "(INTEGER value) -> DOUBLE", "(BIGINT value) -> DOUBLE", "(DOUBLE value) -> DOUBLE")
 def cube_root(value: float) -> float:
     """The cube root of a number."""
-    return math.cbrt(value)
+    root = math.cbrt(value)
+    if root == 0 or not math.isfinite(root):
+        return root
+    # Some C libraries give 3.0000000000000004 for 27. One step of Newton's, with exact numbers, finds the nearest.
+    exact = Fraction(root)
+    return root - float((exact**3 - Fraction(value)) / (3 * exact**2))
 
 
 @FUNCTIONS.scalar("exp", "(INTEGER exponent) -> DOUBLE", "(BIGINT exponent) -> DOUBLE", "(DOUBLE exponent) -> DOUBLE")
@@ -190,7 +190,7 @@ def exponential(exponent: float) -> float:
 @FUNCTIONS.scalar("ln", "(INTEGER value) -> DOUBLE", "(BIGINT value) -> DOUBLE", "(DOUBLE value) -> DOUBLE")
 @FUNCTIONS.scalar("log", "(INTEGER value) -> DOUBLE", "(BIGINT value) -> DOUBLE", "(DOUBLE value) -> DOUBLE")
 def natural_logarithm(value: float) -> float:
-    """The natural logarithm of a number (LOG's too: ksqlDB documents base 10 and computes base e)."""
+    """The natural logarithm of a number."""  # LOG's too: ksqlDB documents base 10 and computes base e
     if value > 0:
         return math.log(value)
     return -math.inf if value == 0 else math.nan

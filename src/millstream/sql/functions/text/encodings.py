@@ -139,5 +139,5 @@ def random_uuid() -> str:
 
 @FUNCTIONS.scalar("UUID", "(BYTES bytes) -> STRING")
 def uuid_of_bytes(value: bytes) -> str | None:
-    """The UUID that 16 bytes are; NULL when they are not 16."""
+    """The UUID that 16 bytes encode; NULL if there are not 16."""
     return str(uuid.UUID(bytes=value)) if len(value) == 16 else None

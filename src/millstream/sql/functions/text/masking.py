@@ -46,7 +46,7 @@ def _check_count(name: str, count: int) -> None:
 
 @FUNCTIONS.scalar("mask", "(STRING input) -> STRING")
 def mask(text: str) -> str:
-    """The text with X for capitals, x for small letters, n for digits and - for the rest."""
+    """The text with capital letters replaced by X, small letters by x, digits by n and all else by -."""
     return _masked(text, _DEFAULT)
 
 
@@ -54,7 +54,7 @@ def mask(text: str) -> str:
 def mask_with(
     text: str | None, upper: str | None, lower: str | None, digit: str | None, other: str | None
 ) -> str | None:
-    """The text with the given masks; a class whose mask is NULL is kept."""
+    """The text with its characters replaced by the given masks; where a mask is NULL, they are kept."""
     masks = _checked(upper, lower, digit, other)
     return None if text is None else _masked(text, masks)
 
@@ -99,11 +99,7 @@ class _EndMasker:
         return None if text is None else _part(text, self.cut(length(text), count), masks, self.first)
 
 
-_declare("mask_left", _from_left, True, "numChars", "The text with so many characters masked at its start.")
-_declare("mask_right", _from_right, False, "numChars", "The text with so many characters masked at its end.")
-_declare(
-    "mask_keep_left", _from_left, False, "numChars", "The text with all but so many characters at its start masked."
-)
-_declare(
-    "mask_keep_right", _from_right, True, "numChars", "The text with all but so many characters at its end masked."
-)
+_declare("mask_left", _from_left, True, "numChars", "The text with its first characters masked.")
+_declare("mask_right", _from_right, False, "numChars", "The text with its last characters masked.")
+_declare("mask_keep_left", _from_left, False, "numChars", "The text with all but its first characters masked.")
+_declare("mask_keep_right", _from_right, True, "numChars", "The text with all but its last characters masked.")

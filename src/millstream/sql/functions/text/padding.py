@@ -17,7 +17,7 @@ def _filling(size: int, target: int, pad: AnyStr) -> AnyStr:
 
 @FUNCTIONS.scalar("LPad", "(STRING input, INTEGER targetLen, STRING padding) -> STRING")
 def pad_left(text: str, target: int, padding: str) -> str | None:
-    """The text with others before it until it is so long; NULL when there is nothing to pad with."""
+    """The text, padded at its start or cut to the target length; NULL if the padding is empty."""
     if not padding or target < 0:
         return None
     parts = units(text)
@@ -26,7 +26,7 @@ def pad_left(text: str, target: int, padding: str) -> str | None:
 
 @FUNCTIONS.scalar("LPad", "(BYTES input, INTEGER targetLen, BYTES padding) -> BYTES")
 def pad_bytes_left(value: bytes, target: int, padding: bytes) -> bytes | None:
-    """The bytes with others before them until they are so many; NULL when there is nothing to pad with."""
+    """The bytes, padded at their start or cut to the target length; NULL if the padding is empty."""
     if not padding or target < 0:
         return None
     return (_filling(len(value), target, padding) + value)[:target]
@@ -34,7 +34,7 @@ def pad_bytes_left(value: bytes, target: int, padding: bytes) -> bytes | None:
 
 @FUNCTIONS.scalar("RPad", "(STRING input, INTEGER targetLen, STRING padding) -> STRING")
 def pad_right(text: str, target: int, padding: str) -> str | None:
-    """The text with others after it until it is so long; NULL when there is nothing to pad with."""
+    """The text, padded at its end or cut to the target length; NULL if the padding is empty."""
     if not padding or target < 0:
         return None
     parts = units(text)
@@ -43,7 +43,7 @@ def pad_right(text: str, target: int, padding: str) -> str | None:
 
 @FUNCTIONS.scalar("RPad", "(BYTES input, INTEGER targetLen, BYTES padding) -> BYTES")
 def pad_bytes_right(value: bytes, target: int, padding: bytes) -> bytes | None:
-    """The bytes with others after them until they are so many; NULL when there is nothing to pad with."""
+    """The bytes, padded at their end or cut to the target length; NULL if the padding is empty."""
     if not padding or target < 0:
         return None
     return (value + _filling(len(value), target, padding))[:target]

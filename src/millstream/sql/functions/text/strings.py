@@ -91,7 +91,7 @@ def _end(size: int, start: int, count: int) -> int:
 
 @FUNCTIONS.scalar("substring", "(STRING str, INTEGER pos) -> STRING")
 def substring(text: str, position: int) -> str:
-    """The text from a position on; a negative one counts from the end."""
+    """The text from a position on; a negative position counts from the end."""
     parts = units(text)
     part = parts[_start(len(parts), position) :]
     return part if parts is text else text_of(part)
@@ -99,7 +99,7 @@ def substring(text: str, position: int) -> str:
 
 @FUNCTIONS.scalar("substring", "(STRING str, INTEGER pos, INTEGER length) -> STRING")
 def substring_of_length(text: str, position: int, count: int) -> str:
-    """So many characters of a text from a position on; a negative one counts from the end."""
+    """The given number of characters from a position on; a negative position counts from the end."""
     parts = units(text)
     start = _start(len(parts), position)
     part = parts[start : _end(len(parts), start, count)]
@@ -108,26 +108,26 @@ def substring_of_length(text: str, position: int, count: int) -> str:
 
 @FUNCTIONS.scalar("substring", "(BYTES bytes, INTEGER pos) -> BYTES")
 def subbytes(value: bytes, position: int) -> bytes:
-    """The bytes from a position on; a negative one counts from the end."""
+    """The bytes from a position on; a negative position counts from the end."""
     return value[_start(len(value), position) :]
 
 
 @FUNCTIONS.scalar("substring", "(BYTES bytes, INTEGER pos, INTEGER length) -> BYTES")
 def subbytes_of_length(value: bytes, position: int, count: int) -> bytes:
-    """So many bytes from a position on; a negative one counts from the end."""
+    """The given number of bytes from a position on; a negative position counts from the end."""
     start = _start(len(value), position)
     return value[start : _end(len(value), start, count)]
 
 
 @FUNCTIONS.scalar("instr", "(STRING str, STRING substring) -> INTEGER", pass_null=True)
 def position_of(text: str | None, part: str | None) -> int:
-    """Where a text has a part first; 0 when nowhere."""
+    """The position at which a substring first occurs; 0 if it does not."""
     return nth_position_of(text, part, 1, 1) or 0
 
 
 @FUNCTIONS.scalar("instr", "(STRING str, STRING substring, INTEGER position) -> INTEGER", pass_null=True)
 def position_from(text: str | None, part: str | None, position: int | None) -> int | None:
-    """Where a text has a part first, from a position on; a negative one searches backwards from the end."""
+    """The position at which a substring first occurs, from a position on, or backwards from a negative one."""
     return nth_position_of(text, part, position, 1)
 
 
@@ -135,7 +135,7 @@ def position_from(text: str | None, part: str | None, position: int | None) -> i
     "instr", "(STRING str, STRING substring, INTEGER position, INTEGER occurrence) -> INTEGER", pass_null=True
 )
 def nth_position_of(text: str | None, part: str | None, position: int | None, occurrence: int | None) -> int | None:
-    """Where a text has a part for the nth time, from a position on; a negative one searches backwards from the end."""
+    """The position of the nth occurrence of a substring, from a position on, or backwards from a negative one."""
     if position is None or occurrence is None:
         return None
     if text is None or part is None:
@@ -167,7 +167,7 @@ def _nth_index(text: str, part: str, occurrence: int) -> int:
 
 @FUNCTIONS.scalar("replace", "(STRING str, STRING oldStr, STRING newStr) -> STRING")
 def replace(text: str, old: str, new: str) -> str:
-    """The text with every occurrence of a part replaced."""
+    """The text with every occurrence of a substring replaced."""
     return text.replace(old, new)
 
 
@@ -189,7 +189,7 @@ def split_bytes(value: bytes, delimiter: bytes) -> list[bytes]:
 
 @FUNCTIONS.scalar("split_to_map", "(STRING input, STRING entryDelimiter, STRING kvDelimiter) -> MAP<STRING, STRING>")
 def split_to_map(text: str, entry_delimiter: str, key_delimiter: str) -> dict[str, str] | None:
-    """A map from a text of entries; what has no key is left out, and the last value of a key counts."""
+    """A map made from the entries in a text; entries without a key are left out, and the last value of a key counts."""
     if not entry_delimiter or not key_delimiter or entry_delimiter == key_delimiter:
         return None
     parts = (entry.split(key_delimiter) for entry in text.split(entry_delimiter) if key_delimiter in entry)
@@ -198,13 +198,13 @@ def split_to_map(text: str, entry_delimiter: str, key_delimiter: str) -> dict[st
 
 @FUNCTIONS.scalar("elt", "(INTEGER n, STRING... args) -> STRING", pass_null=True)
 def nth_text(n: int | None, *texts: str | None) -> str | None:
-    """The nth of the texts; NULL when there is none."""
+    """The nth of the texts; NULL if there is none."""
     return texts[n - 1] if n is not None and 1 <= n <= len(texts) else None
 
 
 @FUNCTIONS.scalar("field", "(STRING str, STRING... args) -> INTEGER", pass_null=True)
 def index_of_text(text: str | None, *texts: str | None) -> int:
-    """Which of the others the first text is; 0 when none."""
+    """The position of the first text among the others; 0 if it is not there."""
     return texts.index(text) + 1 if text is not None and text in texts else 0
 
 
