@@ -8,8 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from confluent_kafka import TopicPartition
 
 from millstream import Serdes, StreamsConfig, Topology
+from millstream.changelogs import changelogs_of
 from millstream.errors import FencedError
 from millstream.spark.lanes import lane as lane_module
 from millstream.spark.lanes.lane import WaveRequest
@@ -17,7 +19,7 @@ from millstream.spark.lanes.producer import LaneProducer
 from millstream.spark.plan import Partition, Plan
 from millstream.spark.program import Program
 from millstream.spark.state.checkpoint import Checkpoint
-from millstream.spark.state.markers import Marker
+from millstream.spark.state.markers import Marker, read_marker
 from millstream.spark.state.statefiles import Version
 from millstream.spark.topics.consumer import LaneConsumer
 from millstream.task.records import OutputRecord, RawRecord
@@ -33,6 +35,7 @@ class Kafka:
         #: Committed outputs, and what was committed with them.
         self.outputs: list[OutputRecord] = []
         self.markers: dict[int, Marker] = {}
+        self.inputs: dict[Partition, int] = {}
         self.memberships: list[bytes] = []
         self.producers: list[MemoryProducer] = []
         self.consumers: list[MemoryConsumer] = []
@@ -81,7 +84,7 @@ class MemoryProducer(LaneProducer):
     def flush(self) -> None:
         pass
 
-    def commit(self, markers: Mapping[int, Marker], membership: bytes) -> None:
+    def commit(self, offsets: list[TopicPartition], membership: bytes) -> None:
         self.used = True
         self._kafka.on_commit()
         if [other for other in self._kafka.producers if other._lane == self._lane][-1] is not self:
@@ -89,7 +92,13 @@ class MemoryProducer(LaneProducer):
         self._kafka.outputs += self.pending
         self._kafka.memberships.append(membership)
         if self._exactly_once:
-            self._kafka.markers |= markers
+            for at in offsets:
+                if at.topic.endswith("-progress"):
+                    marker = read_marker(at)
+                    assert marker is not None
+                    self._kafka.markers[at.partition] = marker
+                else:
+                    self._kafka.inputs[at.topic, at.partition] = at.offset
         self.pending = []
 
     def abort(self) -> None:
@@ -142,6 +151,7 @@ def program_of(
     *,
     lanes: int = 1,
     checkpoint_id: str = "c1",
+    with_changelogs: bool = False,
     **options: Any,
 ) -> Program:
     """A topology as lanes get it; its checkpoint and its stores are in the directory."""
@@ -158,7 +168,8 @@ def program_of(
     )
     plan, location = Plan(topology, topics), str(directory / "checkpoint")
     markers = Checkpoint(location).compare(config.application_id, topology, plan, lanes, checkpoint_id).markers
-    return Program("run", topology, plan, config, lanes, location, None, checkpoint_id, markers)
+    changelogs = changelogs_of(topology, config.application_id) if with_changelogs else {}
+    return Program("run", topology, plan, config, lanes, location, None, checkpoint_id, markers, changelogs)
 
 
 def request(

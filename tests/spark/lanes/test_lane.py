@@ -97,6 +97,22 @@ def test_a_wave_writes_its_outputs_with_a_marker_and_keeps_its_state(
     assert told["tasks"]["0_0"]["state"] == Version(0, 0)
 
 
+def test_changes_and_input_offsets_are_in_the_same_commit(kafka: Kafka, make_lane: MakeLane) -> None:
+    kafka.add("in", 0, "a", "b", "a")
+    answer = make_lane(with_changelogs=True).run(request(1, {IN: (0, 3)}))
+    assert len(kafka.memberships) == 1
+    assert kafka.inputs == {IN: 3}
+    changes = [record for record in kafka.outputs if record[0] == "app-counts-changelog"]
+    assert [
+        (partition, key, int.from_bytes(value or b"", "big"), time) for _, partition, key, value, time, _ in changes
+    ] == [
+        (0, b"a", 2, 1_002),  # the last of the batch, with its own timestamp
+        (0, b"b", 1, 1_001),
+    ]
+    assert [(topic, key) for topic, _, key, *_ in kafka.outputs][-1] == ("app-progress", b"0_0")
+    assert statistics_of(answer)["written"] == 3  # those that the user wanted
+
+
 def test_a_wave_in_which_nothing_happens_commits_nothing(kafka: Kafka, make_lane: MakeLane, tmp_path: Path) -> None:
     kafka.add("in", 0, "a")
     lane = make_lane()

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from confluent_kafka import KafkaError, KafkaException, Message
+from confluent_kafka import KafkaError, KafkaException, Message, TopicPartition
 
 from millstream import Consumed, Produced, Serdes, StreamsBuilder
 from millstream.errors import FencedError, MillstreamError
@@ -61,6 +61,9 @@ class Lane:
     def records(self, *values: str) -> list[OutputRecord]:
         return [(self._out, None, b"k", value.encode(), 1_000, None) for value in values]
 
+    def marked(self, partition: int, batch: int) -> TopicPartition:
+        return marker(batch).at(self.program().progress_topic, partition)
+
     @property
     def membership(self) -> bytes:
         found: bytes = self._group.consumer_group_metadata()
@@ -98,9 +101,9 @@ def test_outputs_and_markers_are_there_after_the_commit(lane: Lane, written: Cal
     producer.write(lane.records("3"))
     assert producer.used
     assert producer.committed([0]) == {0: None}
-    producer.commit({0: marker(7)}, lane.membership)
+    producer.commit([lane.marked(0, 7)], lane.membership)
     assert producer.committed([0, 1]) == {0: marker(7), 1: None}
-    producer.commit({1: marker(8)}, lane.membership)  # markers alone
+    producer.commit([lane.marked(1, 8)], lane.membership)  # markers alone
     assert producer.committed([0, 1]) == {0: marker(7), 1: marker(8)}
     assert written() == ["1", "2", "3"]
 
@@ -112,7 +115,7 @@ def test_what_is_aborted_was_never_there(lane: Lane, written: Callable[[], list[
     producer.flush()
     producer.abort()
     producer.write(lane.records("kept"))
-    producer.commit({0: marker(1)}, lane.membership)
+    producer.commit([lane.marked(0, 1)], lane.membership)
     assert written() == ["kept"]
     assert producer.committed([0]) == {0: marker(1)}
 
@@ -123,7 +126,7 @@ def test_what_is_written_anew_is_there_once(lane: Lane, written: Callable[[], li
     producer.flush()
     producer.start_over()
     producer.write(lane.records("1", "3"))
-    producer.commit({0: marker(1)}, lane.membership)
+    producer.commit([lane.marked(0, 1)], lane.membership)
     assert written() == ["1", "3"]
 
 
@@ -133,12 +136,12 @@ def test_who_takes_a_lane_over_shuts_the_former_out(lane: Lane, written: Callabl
     former.flush()
     now = lane.producer()
     with pytest.raises(FencedError, match="not its owner any more") as raised:
-        former.commit({0: marker(1)}, lane.membership)
+        former.commit([lane.marked(0, 1)], lane.membership)
     assert raised.value.hint
     former.abort()  # there is nothing to abort any more, and that is no error
     assert now.committed([0]) == {0: None}
     now.write(lane.records("of the new one"))
-    now.commit({0: marker(1)}, lane.membership)
+    now.commit([lane.marked(0, 1)], lane.membership)
     assert written() == ["of the new one"]
 
 
@@ -148,7 +151,7 @@ def test_at_least_once_outputs_are_there_and_markers_are_the_drivers(
     producer = lane.producer("at_least_once")
     assert not producer.exactly_once
     producer.write(lane.records("1"))
-    producer.commit({0: marker(1)}, lane.membership)
+    producer.commit([lane.marked(0, 1)], lane.membership)
     assert written() == ["1"]
     assert producer.committed([0]) == {0: None}
 
@@ -170,7 +173,7 @@ def test_a_client_that_hangs_at_the_markers_is_found_out(lane: Lane, monkeypatch
     real = producer._producer
     monkeypatch.setattr(producer, "_producer", Hanging())
     with pytest.raises(ProducerStuck):
-        producer.commit({0: marker(1)}, lane.membership)
+        producer.commit([lane.marked(0, 1)], lane.membership)
     ended.set()
     monkeypatch.setattr(producer, "_producer", real)
 

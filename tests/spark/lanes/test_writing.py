@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from confluent_kafka import TopicPartition
 
 from millstream import Consumed, Produced, Serdes, StreamsBuilder
 from millstream.spark.lanes.writing import Writing
@@ -21,6 +22,10 @@ MARKERS = {0: Marker("c1", "0_0/0", 7, "content", None)}
 
 def record(key: bytes) -> OutputRecord:
     return ("out", None, key, b"x", 1_000, None)
+
+
+def offsets() -> list[TopicPartition]:
+    return [marker.at("app-progress", partition) for partition, marker in MARKERS.items()]
 
 
 @pytest.fixture
@@ -51,7 +56,7 @@ def test_outputs_are_written_as_they_come_or_all_in_the_end(
     assert len(producer.pending) == (3 if at_once else 0)
     assert producer.used == at_once  # a slow wave has no long transaction
     assert (kafka.outputs, kafka.markers) == ([], {})
-    writing.commit(MARKERS, MEMBERSHIP)
+    writing.commit(offsets(), MEMBERSHIP)
     assert [output[2] for output in kafka.outputs] == [b"a", b"b", b"c"]
     assert (kafka.markers, kafka.memberships, writing.count) == (MARKERS, [MEMBERSHIP], 3)
 
@@ -61,7 +66,7 @@ def test_what_is_out_is_kept_back(program: Program, kafka: Kafka, producer: Memo
     writing = Writing(program, producer, {FIRST}, at_once=at_once)
     writing.add(FIRST, [record(b"a")])
     writing.add(SECOND, [record(b"b")])
-    writing.commit(MARKERS, MEMBERSHIP)
+    writing.commit(offsets(), MEMBERSHIP)
     assert [output[2] for output in kafka.outputs] == [b"b"]
     assert writing.count == 1
 
@@ -70,5 +75,5 @@ def test_a_wave_without_outputs_has_its_markers(program: Program, kafka: Kafka, 
     writing = Writing(program, producer, set(), at_once=True)
     writing.add(FIRST, [])
     assert not producer.used
-    writing.commit(MARKERS, MEMBERSHIP)
+    writing.commit(offsets(), MEMBERSHIP)
     assert (kafka.outputs, kafka.markers, writing.count) == ([], MARKERS, 0)
