@@ -126,9 +126,11 @@ def test_a_broker_that_is_away_at_start_is_waited_for(
     streams = KafkaStreams(counting("in", "out"), apps.config(bootstrap_servers="127.0.0.1:9"))
     starting = threading.Thread(target=streams.start)
     starting.start()
-    wait_until(lambda: "waiting: cannot reach Kafka: no broker answers" in caplog.text, "a word of it")
-    streams.close()
-    starting.join(PATIENCE.total_seconds())
+    try:
+        wait_until(lambda: "waiting: cannot list topics: no broker answers" in caplog.text, "a word of it")
+    finally:
+        streams.close()
+        starting.join(PATIENCE.total_seconds())
     assert not starting.is_alive()
     assert streams.state is State.NOT_RUNNING
 
