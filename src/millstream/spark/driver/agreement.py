@@ -194,7 +194,7 @@ def check_agreement(program: Program, ownership: Ownership, progress_partitions:
 
 
 def progress_of(program: Program, reports: Iterable[Mapping[str, Any]]) -> list[TopicPartition]:
-    """What to commit after a batch: its end, so that every lag tool shows it; under at-least-once the markers, too.
+    """What to commit after a batch: its end, so that every lag tool shows it; at least once the markers, too.
 
     Args:
         program: the application.
