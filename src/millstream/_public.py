@@ -4,17 +4,7 @@
 """
 
 from millstream.config import StreamsConfig as StreamsConfig
-from millstream.dsl.branched import Branched as Branched
-from millstream.dsl.branched import BranchedKStream as BranchedKStream
 from millstream.dsl.builder import StreamsBuilder as StreamsBuilder
-from millstream.dsl.cogrouped import CogroupedKStream as CogroupedKStream
-from millstream.dsl.cogrouped import SessionWindowedCogroupedKStream as SessionWindowedCogroupedKStream
-from millstream.dsl.cogrouped import TimeWindowedCogroupedKStream as TimeWindowedCogroupedKStream
-from millstream.dsl.grouped import KGroupedStream as KGroupedStream
-from millstream.dsl.grouped_table import KGroupedTable as KGroupedTable
-from millstream.dsl.kstream import KStream as KStream
-from millstream.dsl.ktable import GlobalKTable as GlobalKTable
-from millstream.dsl.ktable import KTable as KTable
 from millstream.dsl.options import Consumed as Consumed
 from millstream.dsl.options import Grouped as Grouped
 from millstream.dsl.options import Joined as Joined
@@ -23,8 +13,18 @@ from millstream.dsl.options import Produced as Produced
 from millstream.dsl.options import Repartitioned as Repartitioned
 from millstream.dsl.options import StreamJoined as StreamJoined
 from millstream.dsl.options import TableJoined as TableJoined
-from millstream.dsl.windowed import SessionWindowedKStream as SessionWindowedKStream
-from millstream.dsl.windowed import TimeWindowedKStream as TimeWindowedKStream
+from millstream.dsl.streams.branched import Branched as Branched
+from millstream.dsl.streams.branched import BranchedKStream as BranchedKStream
+from millstream.dsl.streams.cogrouped import CogroupedKStream as CogroupedKStream
+from millstream.dsl.streams.cogrouped import SessionWindowedCogroupedKStream as SessionWindowedCogroupedKStream
+from millstream.dsl.streams.cogrouped import TimeWindowedCogroupedKStream as TimeWindowedCogroupedKStream
+from millstream.dsl.streams.grouped import KGroupedStream as KGroupedStream
+from millstream.dsl.streams.grouped_table import KGroupedTable as KGroupedTable
+from millstream.dsl.streams.kstream import KStream as KStream
+from millstream.dsl.streams.ktable import GlobalKTable as GlobalKTable
+from millstream.dsl.streams.ktable import KTable as KTable
+from millstream.dsl.streams.windowed import SessionWindowedKStream as SessionWindowedKStream
+from millstream.dsl.streams.windowed import TimeWindowedKStream as TimeWindowedKStream
 from millstream.errors import ArgumentError as ArgumentError
 from millstream.errors import DeserializationError as DeserializationError
 from millstream.errors import MillstreamError as MillstreamError

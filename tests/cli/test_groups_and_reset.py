@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from confluent_kafka import Consumer
 
-from millstream.cli.reset import chosen, duration
+from millstream.cli.commands.reset import chosen, duration
 from millstream.config import StreamsConfig
 from millstream.errors import ArgumentError
 from millstream.kafka.admin import Admin

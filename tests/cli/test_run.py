@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-import millstream.cli.run as run_module
+import millstream.cli.commands.run as run_module
 from millstream.cli import progress
 from millstream.config import StreamsConfig
 from millstream.kafka.detached import DetachedBroker

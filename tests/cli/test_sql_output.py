@@ -8,7 +8,7 @@ import json
 import pytest
 from rich.console import Console
 
-from millstream.cli.sql import show
+from millstream.cli.commands.sql import show
 from millstream.sql.engine.api import Ksql
 
 

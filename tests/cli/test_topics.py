@@ -93,7 +93,7 @@ def test_an_aborted_transaction_is_not_shown(run: Run, broker: DetachedBroker, m
 def test_large_topics_are_not_counted(
     run: Run, make_topic: Callable[..., str], produce: Callable[..., None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("millstream.cli.topics._COUNTED", 3)
+    monkeypatch.setattr("millstream.cli.commands.topics._COUNTED", 3)
     topic = make_topic()
     produce(topic, [("a", "1")] * 4)
     listed = [line.split() for line in run("topics", "list")[1].splitlines() if line.startswith(topic)]

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from millstream.records import Window, Windowed
-from millstream.testing.conformance import functions
+from millstream.testing.conformance.operators import functions
 
 WINDOWED = Windowed("ab", Window(0, 10))
 

@@ -20,8 +20,9 @@ def classes() -> list[type[Any]]:
 
 
 def public(kind: type[Any]) -> Iterator[tuple[str, str]]:
-    """The class's own methods and properties, with their docstrings."""
-    for name, member in vars(kind).items():
+    """The class's methods and properties, also those of the parts it is made of, with their docstrings."""
+    parts = [part for part in kind.__mro__ if part.__module__.startswith(DOCUMENTED)]
+    for name, member in (item for part in parts for item in vars(part).items()):
         if not name.startswith("_") and isinstance(member, classmethod | property | staticmethod | type(public)):
             yield name, inspect.getdoc(member) or ""
 

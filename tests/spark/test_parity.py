@@ -57,8 +57,8 @@ from millstream.errors import TopologyError
 from millstream.kafka.detached import DetachedBroker
 from millstream.kafka.partitioner import partition_for
 from millstream.spark.client import KafkaStreams, State
-from millstream.testing.conformance.handles import Scope
-from millstream.testing.conformance.processors import processor, values_processor
+from millstream.testing.conformance.operators.handles import Scope
+from millstream.testing.conformance.operators.processors import processor, values_processor
 
 from .parity.cases import CASES, TOPOLOGIES, Application, Parity, applications, build_together
 from .parity.compare import Output, differences, run_driver

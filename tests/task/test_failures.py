@@ -18,6 +18,7 @@ from millstream.errors import (
 from millstream.processors.api import Processor
 from millstream.processors.operator import Operator
 from millstream.serdes import Serdes
+from millstream.task.errors.failures import user_function
 from millstream.topology.topology import Topology
 
 
@@ -127,3 +128,11 @@ def test_a_store_that_is_not_connected(source: Any, harness: Any) -> None:
 
     with pytest.raises(StateStoreError, match="processor 'greedy' has no state store 'counts'"):
         harness(source().add_processor("greedy", Greedy, "source"))
+
+
+def test_what_millstream_raises_itself_is_no_function_of_the_users() -> None:
+    with pytest.raises(SerdeError) as raised:
+        Serdes.long.serialize("text")  # type: ignore[arg-type]
+    own = user_function(raised.value)
+    assert own is not None  # this test: the frames of the serde are not the user's
+    assert own.startswith("test_what_millstream_raises_itself_is_no_function_of_the_users at test_failures.py:")

@@ -9,7 +9,7 @@ import pytest
 from millstream.config import StreamsConfig
 from millstream.processors.user_context import HostContext
 from millstream.serdes import Serdes
-from millstream.task.handling import ErrorHandling
+from millstream.task.errors.handling import ErrorHandling
 from millstream.task.queues import QueueGroup, RecordQueue
 from millstream.task.source import Source
 from millstream.topology.nodes import SourceNode

@@ -12,14 +12,14 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from millstream.cli.broker import broker
-from millstream.cli.describe import describe
-from millstream.cli.groups import groups
-from millstream.cli.prepare import prepare
-from millstream.cli.reset import reset
-from millstream.cli.run import run
-from millstream.cli.sql import sql
-from millstream.cli.topics import topics
+from millstream.cli.commands.broker import broker
+from millstream.cli.commands.describe import describe
+from millstream.cli.commands.groups import groups
+from millstream.cli.commands.prepare import prepare
+from millstream.cli.commands.reset import reset
+from millstream.cli.commands.run import run
+from millstream.cli.commands.sql import sql
+from millstream.cli.commands.topics import topics
 from millstream.errors import MillstreamError
 
 app = typer.Typer(

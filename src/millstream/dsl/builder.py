@@ -8,11 +8,11 @@ from typing import Any, TypeVar, overload
 
 from millstream.config import StreamsConfig
 from millstream.dsl import prefixes
-from millstream.dsl.kstream import KStream
-from millstream.dsl.ktable import GlobalKTable, KTable
 from millstream.dsl.options import Consumed, Materialized, chosen
+from millstream.dsl.place import Dsl, Place
 from millstream.dsl.stores import check_store_builder, key_value_store
-from millstream.dsl.stream import Dsl, Place
+from millstream.dsl.streams.kstream import KStream
+from millstream.dsl.streams.ktable import GlobalKTable, KTable
 from millstream.dsl.unknown import unknown_key, unknown_value
 from millstream.errors import ArgumentError, TopologyError
 from millstream.graph.explicit_names import check_explicit_names

@@ -8,8 +8,8 @@ from functools import partial
 from typing import Any
 
 from millstream.dsl import prefixes
-from millstream.dsl.kstream import KStream
-from millstream.dsl.ktable import KTable
+from millstream.dsl.streams.kstream import KStream
+from millstream.dsl.streams.ktable import KTable
 from millstream.dsl.unknown import call
 from millstream.processors.context import TaskContext
 from millstream.processors.stateless import MapValuesInContext

@@ -28,7 +28,7 @@ from millstream.processors.aggregate import NULL, StreamAggregate
 from millstream.processors.operator import Forward, Operator, forward_to_nobody
 from millstream.processors.tables.to_stream import TableToStream
 from millstream.records import Record
-from millstream.task.failures import GENERATED, NODES
+from millstream.task.errors.failures import GENERATED, NODES
 from millstream.task.sink import SinkOperator
 from millstream.topology.nodes import Node
 

@@ -13,7 +13,7 @@ from millstream.records import Headers
 from millstream.serdes.serde import AnySerde
 from millstream.state.store import StateStore
 from millstream.task.context import host_context
-from millstream.task.failures import processing_error
+from millstream.task.errors.failures import processing_error
 from millstream.task.records import RawRecord
 from millstream.task.serdes import node_serdes, store_with_serdes
 from millstream.topology.nodes import ProcessorNode, SourceNode

@@ -11,7 +11,7 @@ from millstream.extractors import ConsumedRecord, FailOnInvalidTimestamp, Timest
 from millstream.processors.priority import PriorityQueue
 from millstream.processors.user_context import HostContext
 from millstream.records import NO_TIMESTAMP, Headers
-from millstream.task.handling import ErrorHandling, FatalError
+from millstream.task.errors.handling import ErrorHandling, FatalError
 from millstream.task.records import HeadRecord, RawRecord
 from millstream.task.source import Source
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
+from millstream.errors import ProductionError
+from millstream.handlers import Response
 from millstream.records import Headers
-
-if TYPE_CHECKING:
-    from millstream.task.handling import ErrorHandling
 
 #: Header pairs in order; None when there are none.
 RawHeaders: TypeAlias = list[tuple[str, bytes | None]] | None
@@ -22,10 +21,17 @@ OutputRecord: TypeAlias = tuple[str, int | None, bytes | None, bytes | None, int
 HeadRecord: TypeAlias = tuple[Any, Any, int, Headers | None, RawRecord]
 
 
+class AsksHandlers(Protocol):
+    """Asks the production handler of a task."""
+
+    def refused(self, record: TracedRecord, error: ProductionError) -> Response:
+        """An output record could not be sent: what the handler wants."""
+
+
 class Origin(NamedTuple):
     """Where an output came from: the task's handlers, the sink, and the input record in process."""
 
-    errors: ErrorHandling
+    errors: AsksHandlers
     node: str
     topic: str | None
     partition: int

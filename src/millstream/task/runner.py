@@ -8,8 +8,8 @@ from millstream.processors.operator import Operator
 from millstream.processors.punctuation import PunctuationType, Schedule
 from millstream.processors.user_context import HostContext
 from millstream.records import NO_TIMESTAMP, Headers
-from millstream.task.failures import failing_node
-from millstream.task.handling import ErrorHandling, FatalError
+from millstream.task.errors.failures import failing_node
+from millstream.task.errors.handling import ErrorHandling, FatalError
 from millstream.task.queues import QueueGroup, RecordQueue
 from millstream.task.records import HeadRecord, RawRecord
 

@@ -11,7 +11,7 @@ from millstream.processors.user_context import HostContext
 from millstream.records import Headers, Record, RecordContext
 from millstream.serdes.serde import AnySerde
 from millstream.serdes.windowed import WindowedSerde
-from millstream.task.handling import ErrorHandling
+from millstream.task.errors.handling import ErrorHandling
 from millstream.task.records import OutputRecord
 from millstream.topology.nodes import SinkNode
 

@@ -13,9 +13,9 @@ from millstream.processors.user import UserOperator
 from millstream.processors.user_context import HostContext
 from millstream.state.store import LogEntry, StateStore
 from millstream.task.context import host_context
-from millstream.task.failures import failing_node, processing_error
+from millstream.task.errors.failures import failing_node, processing_error
+from millstream.task.errors.handling import ErrorHandling, FatalError
 from millstream.task.globals import GlobalState
-from millstream.task.handling import ErrorHandling, FatalError
 from millstream.task.metrics import TaskMetrics
 from millstream.task.progress import ProgressKeeper, decode
 from millstream.task.queues import QueueGroup, RecordQueue

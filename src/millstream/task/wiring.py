@@ -12,8 +12,8 @@ from typing import Any
 from millstream.processors.operator import Forward, Operator, forward_to_nobody
 from millstream.processors.user import UserOperator
 from millstream.records import Headers, Record
+from millstream.task.errors.handling import ErrorHandling, FatalError
 from millstream.task.fused import Fuser
-from millstream.task.handling import ErrorHandling, FatalError
 from millstream.task.sink import SinkOperator
 from millstream.task.source import Source
 from millstream.topology.nodes import Node

@@ -14,7 +14,7 @@ from typing import Any
 from millstream import LogAndContinueProcessingExceptionHandler, StreamsConfig, Topology
 from millstream.testing.conformance.build import build
 from millstream.testing.conformance.case import Case, Json
-from millstream.testing.conformance.handles import Scope
+from millstream.testing.conformance.operators.handles import Scope
 
 from .feeds import KEYS, Feed, Input
 

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 from millstream import StreamsConfig, Topology
 from millstream.kafka.partitioner import partition_for
 from millstream.testing import TopologyTestDriver
-from millstream.testing.conformance.handles import Scope
-from millstream.testing.conformance.types import KeyKind, read_as
+from millstream.testing.conformance.operators.handles import Scope
+from millstream.testing.conformance.operators.types import KeyKind, read_as
 
 from .feeds import PARTITIONS, Input
 

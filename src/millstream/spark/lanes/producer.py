@@ -21,7 +21,7 @@ from millstream.kafka.errors import UNAVAILABLE, translate
 from millstream.spark.lanes.refusals import Refusal, RefusedError, raise_if_deleted
 from millstream.spark.program import Program
 from millstream.spark.state.markers import Marker, read_marker
-from millstream.task.handling import asks_about_refused
+from millstream.task.errors.handling import asks_about_refused
 from millstream.task.records import OutputRecord
 
 log = logging.getLogger("millstream.spark")

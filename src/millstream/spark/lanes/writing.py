@@ -13,7 +13,7 @@ from millstream.spark.lanes.producer import LaneProducer
 from millstream.spark.lanes.refusals import Refusal, RefusedError, guilty, told
 from millstream.spark.plan import TaskId
 from millstream.spark.program import Program
-from millstream.task.handling import as_outputs, asks_about_refused
+from millstream.task.errors.handling import as_outputs, asks_about_refused
 from millstream.task.records import OutputRecord, TracedRecord
 
 log = logging.getLogger("millstream.spark")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from millstream.sql.analysis.analyse import Analysis, analyse
 from millstream.sql.analysis.environment import Environment
 from millstream.sql.analysis.groups.node import AggregateNode
 from millstream.sql.analysis.joins.build import build_joins
@@ -12,8 +11,9 @@ from millstream.sql.analysis.nodes.filter import FilterNode
 from millstream.sql.analysis.nodes.project import ProjectNode
 from millstream.sql.analysis.nodes.repartition import RepartitionNode, keyed_as_selected
 from millstream.sql.analysis.nodes.source import SourceNode
+from millstream.sql.analysis.query.analyse import Analysis, analyse
+from millstream.sql.analysis.query.rules import check_continuous, check_persistent, check_pull
 from millstream.sql.analysis.request import PartitionCount, PlannedQuery, SinkRequest
-from millstream.sql.analysis.rules import check_continuous, check_persistent, check_pull
 from millstream.sql.analysis.sinks import check_target, resolve_sink
 from millstream.sql.analysis.timestamps import check_timestamp_column
 from millstream.sql.analysis.wording import place

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from millstream.sql.analysis.analyse import Analysis
+from millstream.sql.analysis.query.analyse import Analysis
 from millstream.sql.analysis.request import SinkRequest
 from millstream.sql.analysis.steps.rekeying import is_null_key
 from millstream.sql.analysis.steps.relations import Relation

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Self
 
 from millstream.config import StreamsConfig
 from millstream.dsl.builder import StreamsBuilder
-from millstream.dsl.kstream import KStream
-from millstream.dsl.ktable import KTable
+from millstream.dsl.streams.kstream import KStream
+from millstream.dsl.streams.ktable import KTable
 from millstream.errors import MillstreamError
 from millstream.sql.catalogue import Catalogue
 from millstream.sql.engine import dsl

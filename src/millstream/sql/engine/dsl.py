@@ -6,9 +6,9 @@ from datetime import timedelta
 from typing import Any
 
 from millstream.dsl.builder import StreamsBuilder
-from millstream.dsl.kstream import KStream
-from millstream.dsl.ktable import KTable
 from millstream.dsl.options import Consumed, Produced
+from millstream.dsl.streams.kstream import KStream
+from millstream.dsl.streams.ktable import KTable
 from millstream.extractors import TimestampExtractor
 from millstream.serdes import Serde, Serdes
 from millstream.sql.catalogue import Source

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from millstream.sql.errors import Location, ParseError
+from millstream.sql.parser.builders.statements import StatementBuilder
 from millstream.sql.parser.messages import excerpt
 from millstream.sql.parser.names import PrepareError, Source
 from millstream.sql.parser.starts import EXPRESSION, SCHEMA, STATEMENT, TEST_STATEMENT, TYPE
-from millstream.sql.parser.statement_builder import StatementBuilder
 from millstream.sql.parser.syntax import SyntaxTree, parse_statement, parse_whole, split_tokens
 from millstream.sql.parser.variables import substitute
 from millstream.sql.schema.types import SqlType

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
-from millstream.dsl.grouped import KGroupedStream
-from millstream.dsl.grouped_table import KGroupedTable
 from millstream.dsl.options import Materialized
+from millstream.dsl.streams.grouped import KGroupedStream
+from millstream.dsl.streams.grouped_table import KGroupedTable
 from millstream.records import Windowed
 from millstream.serdes import Serde
 from millstream.sql.physical.calls import aggregate_calls

@@ -8,10 +8,10 @@ from datetime import timedelta
 from typing import Any
 
 from millstream.dsl.builder import StreamsBuilder
-from millstream.dsl.grouped import KGroupedStream
-from millstream.dsl.grouped_table import KGroupedTable
-from millstream.dsl.kstream import KStream
-from millstream.dsl.ktable import KTable
+from millstream.dsl.streams.grouped import KGroupedStream
+from millstream.dsl.streams.grouped_table import KGroupedTable
+from millstream.dsl.streams.kstream import KStream
+from millstream.dsl.streams.ktable import KTable
 from millstream.serdes import Serde, Serdes
 from millstream.sql.errors import SqlError
 from millstream.sql.expressions import compile_predicate, compile_row

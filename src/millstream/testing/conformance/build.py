@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from millstream import StreamsBuilder, StreamsConfig, Topology
-from millstream.testing.conformance import aggregates, joins, stateless
 from millstream.testing.conformance.case import Case
-from millstream.testing.conformance.handles import OperatorBuilder, Scope
+from millstream.testing.conformance.operators import aggregates, joins, stateless
+from millstream.testing.conformance.operators.handles import OperatorBuilder, Scope
 
 _OPERATORS: dict[str, OperatorBuilder] = {**stateless.OPERATORS, **aggregates.OPERATORS, **joins.OPERATORS}
 

@@ -12,8 +12,8 @@ from millstream.testing.conformance.actual import Actual, Failure
 from millstream.testing.conformance.build import build
 from millstream.testing.conformance.case import Case, Json
 from millstream.testing.conformance.contents import store_rows
-from millstream.testing.conformance.handles import Scope
-from millstream.testing.conformance.types import read_as
+from millstream.testing.conformance.operators.handles import Scope
+from millstream.testing.conformance.operators.types import read_as
 
 
 def run(case: Case) -> Actual:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from millstream.sql.analysis.analyse import Analysis
+from millstream.sql.analysis.query.analyse import Analysis
 from millstream.sql.errors import SqlError
 from millstream.sql.functions.registry import Registry
 from millstream.sql.plan.steps import Selected

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from millstream.sql.analysis.analyse import EVERYTHING, Analysis
 from millstream.sql.analysis.environment import Environment
 from millstream.sql.analysis.groups.aggregation import Aggregation
 from millstream.sql.analysis.groups.grouping import Grouping, analyse_grouping
 from millstream.sql.analysis.names import Aliases
 from millstream.sql.analysis.nodes.base import Node
-from millstream.sql.analysis.projection import projected_schema, selected_columns
+from millstream.sql.analysis.query.analyse import EVERYTHING, Analysis
+from millstream.sql.analysis.query.projection import projected_schema, selected_columns
 from millstream.sql.analysis.schemas import checked, row_schema, typed
 from millstream.sql.analysis.steps.filters import check_condition
 from millstream.sql.analysis.steps.relations import Relation

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from millstream.sql.analysis.analyse import Analysis
 from millstream.sql.analysis.environment import Environment
 from millstream.sql.analysis.joins.checks import foreign_key
 from millstream.sql.analysis.joins.node import JoinKey, JoinNode
 from millstream.sql.analysis.joins.sides import JoinedNode, JoiningNode, JoinRepartitionNode, PrefixNode
 from millstream.sql.analysis.joins.tree import JoinTree, build_join_tree
 from millstream.sql.analysis.nodes.source import SourceNode
-from millstream.sql.analysis.projection import Projection
-from millstream.sql.analysis.references import unqualified
+from millstream.sql.analysis.query.analyse import Analysis
+from millstream.sql.analysis.query.projection import Projection
+from millstream.sql.analysis.query.references import unqualified
 from millstream.sql.formats import format_of
 from millstream.sql.schema.types import SqlStruct
 from millstream.sql.tree.expressions import Expression

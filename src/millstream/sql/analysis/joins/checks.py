@@ -7,8 +7,8 @@ from millstream.sql.analysis.joins.conditions import JoinCondition
 from millstream.sql.analysis.joins.node import JoinNode
 from millstream.sql.analysis.joins.steps import join_name
 from millstream.sql.analysis.nodes.source import SourceNode
-from millstream.sql.analysis.references import unqualified
-from millstream.sql.analysis.sources import AliasedSource
+from millstream.sql.analysis.query.references import unqualified
+from millstream.sql.analysis.query.sources import AliasedSource
 from millstream.sql.errors import SqlError
 from millstream.sql.schema.types import SqlType
 from millstream.sql.tree.expressions import ColumnReference, Expression

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from millstream.sql.analysis.references import ReferenceCheck
-from millstream.sql.analysis.sources import AliasedSource, QuerySources
+from millstream.sql.analysis.query.references import ReferenceCheck
+from millstream.sql.analysis.query.sources import AliasedSource, QuerySources
 from millstream.sql.errors import SqlError
 from millstream.sql.schema.formats import WindowType
 from millstream.sql.schema.types import quote

@@ -11,7 +11,7 @@ from millstream.sql.analysis.joins.sides import JoinedNode, JoiningNode
 from millstream.sql.analysis.joins.steps import Joining
 from millstream.sql.analysis.names import Aliases, joined_name
 from millstream.sql.analysis.nodes.base import Node
-from millstream.sql.analysis.projection import Projection
+from millstream.sql.analysis.query.projection import Projection
 from millstream.sql.analysis.schemas import Typed, checked, typed
 from millstream.sql.analysis.steps.relations import KeyFormat, Relation
 from millstream.sql.analysis.wording import keys_missing

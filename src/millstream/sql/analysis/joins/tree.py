@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from millstream.sql.analysis.joins.conditions import JoinCondition
-from millstream.sql.analysis.sources import AliasedSource
+from millstream.sql.analysis.query.sources import AliasedSource
 from millstream.sql.errors import SqlError
 from millstream.sql.tree.expressions import ColumnReference, Expression
 from millstream.sql.tree.queries import JoinKind

@@ -5,8 +5,8 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 
 from millstream.sql.analysis.environment import Environment
-from millstream.sql.analysis.projection import Projection
-from millstream.sql.analysis.sources import AliasedSource
+from millstream.sql.analysis.query.projection import Projection
+from millstream.sql.analysis.query.sources import AliasedSource
 from millstream.sql.analysis.steps.relations import Relation
 from millstream.sql.schema.columns import SYSTEM_COLUMNS, WINDOW_BOUNDS, Schema
 from millstream.sql.schema.formats import FormatInfo

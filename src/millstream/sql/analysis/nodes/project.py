@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from millstream.sql.analysis.environment import Environment
 from millstream.sql.analysis.nodes.base import Node
-from millstream.sql.analysis.projection import Projection, projected_schema, selected_columns
-from millstream.sql.analysis.references import UnknownColumn
+from millstream.sql.analysis.query.projection import Projection, projected_schema, selected_columns
+from millstream.sql.analysis.query.references import UnknownColumn
 from millstream.sql.analysis.schemas import checked, is_key, sink_schema, typed
 from millstream.sql.analysis.steps.relations import Relation
 from millstream.sql.analysis.steps.selecting import select

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from millstream.sql.analysis.environment import Environment
 from millstream.sql.analysis.nodes.base import Node, in_star_order
-from millstream.sql.analysis.projection import Projection
+from millstream.sql.analysis.query.projection import Projection
 from millstream.sql.analysis.steps.rekeying import Rekeying, is_null_key, rekeyed_schema
 from millstream.sql.analysis.steps.relations import Relation
 from millstream.sql.analysis.wording import keys_missing

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from millstream.sql.analysis.environment import Environment
 from millstream.sql.analysis.nodes.base import Node, in_star_order
-from millstream.sql.analysis.projection import Projection
-from millstream.sql.analysis.sources import AliasedSource
+from millstream.sql.analysis.query.projection import Projection
+from millstream.sql.analysis.query.sources import AliasedSource
 from millstream.sql.analysis.steps.relations import KeyFormat, Relation
 from millstream.sql.analysis.wording import keys_missing
 from millstream.sql.plan.steps import Step, StreamSource, TableSource

@@ -1,0 +1,1 @@
+"""The sub-commands of millstream, one module each, and what they plan before they act."""

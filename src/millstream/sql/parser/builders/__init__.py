@@ -1,0 +1,1 @@
+"""From trees of the grammar to the statements, queries, expressions and types they mean."""

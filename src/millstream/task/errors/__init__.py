@@ -1,0 +1,1 @@
+"""What a task does about exceptions: where they came from, and what the handlers want."""

@@ -1,0 +1,1 @@
+"""How the case format calls operators, and the functions and types it names."""
