@@ -45,13 +45,13 @@ def world(app_config: Callable[..., StreamsConfig], admin: Admin, make_topic: Ca
     made.close()
 
 
-def test_all_questions(
-    world: World, start: Callable[..., Views], produce: Callable[..., None], admin: Admin
-) -> None:
+def test_all_questions(world: World, start: Callable[..., Views], produce: Callable[..., None], admin: Admin) -> None:
     play(world, 1)
     records = world.take()
     world.write(records[:500])
-    world.write([(topic, number, b"never", b"committed", time) for topic, number, _, _, time in records[:50]], commit=False)
+    world.write(
+        [(topic, number, b"never", b"committed", time) for topic, number, _, _, time in records[:50]], commit=False
+    )
     world.write(records[500:])
     produce(world.rates, [("eur", "1.0"), ("usd", "0.9"), ("usd", "0.8"), ("old", "1"), ("old", None)])
     views = start(world.topology, world.config)
