@@ -132,7 +132,7 @@ def test_what_is_wrong_with_a_question_is_told_at_once(tmp_path: Path, others: O
     alive = {"owner": announced("owner", range(4), range(4)), "reserve": announced("reserve", [], range(4))}
     me = instance(tmp_path, "me", [], alive, others)
     others.instances = {"owner": WrongQuery("no"), "reserve": WrongQuery("never asked")}
-    with pytest.raises(WrongQuery, match="^no$"):
+    with pytest.raises(WrongQuery, match=r"^no$"):
         me.ask(KEY_VALUE, KeyQuery(b"k1"), Requirements())
 
 
