@@ -5,6 +5,15 @@ MillstreamError                 root: primary, detail, hint
 ├── ArgumentError               an option or argument out of range (also a ValueError)
 ├── SerdeError                  a missing serde, or bytes or objects a serde cannot take
 ├── StateStoreError             a store that is unknown, closed, locked or damaged
+├── ViewError                   a question to a view that has no answer, at least not now (`retriable`)
+│   ├── UnknownStore            there is no store of that name that can be asked
+│   ├── WrongQuery              this kind of store does not answer this kind of question
+│   ├── KeyRefused              the serde of the store's keys does not take the key
+│   ├── OversizedScan           more rows than one answer may have
+│   ├── NotReady                not started, still reading, or on the move: try again
+│   ├── NotUpToBound            the copy is older than the caller allows: try again
+│   ├── PartitionNotHere        this instance has no copy of the partition: ask another one
+│   └── InstanceUnreachable     the instance that has the partition does not answer: try again
 ├── SqlError                    SQL (`millstream.sql.errors`): a StatementError is a statement that cannot be executed
 └── StreamsError                something went wrong while records were processed
     ├── ProcessingError         a user function or processor raised; names the function and its line
@@ -58,6 +67,53 @@ class SerdeError(MillstreamError):
 
 class StateStoreError(MillstreamError):
     """A state store is unknown, closed, locked or damaged."""
+
+
+class ViewError(MillstreamError):
+    """A question to a view has no answer."""
+
+    #: Whether the same question may have an answer a little later.
+    retriable = False
+
+
+class UnknownStore(ViewError):
+    """There is no store of that name, or none that can be asked."""
+
+
+class WrongQuery(ViewError):
+    """The store is of a kind that does not answer such a question, or the question makes no sense."""
+
+
+class KeyRefused(ViewError):
+    """The serde of the store's keys does not take the key."""
+
+
+class OversizedScan(ViewError):
+    """The answer would have more rows than one answer may have."""
+
+
+class NotReady(ViewError):
+    """The view is not started, has not read up, or its partition is on the move."""
+
+    retriable = True
+
+
+class NotUpToBound(ViewError):
+    """The copy is older than the caller allows."""
+
+    retriable = True
+
+
+class PartitionNotHere(ViewError):
+    """This instance has no copy of the partition that it could answer from."""
+
+    retriable = True
+
+
+class InstanceUnreachable(ViewError):
+    """The instance that has the partition does not answer."""
+
+    retriable = True
 
 
 class StreamsError(MillstreamError):
