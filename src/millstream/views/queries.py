@@ -56,7 +56,6 @@ class PrefixQuery:
     """The entries whose serialised key starts with these bytes, in the order of serialised keys. Key-value stores."""
 
     prefix: bytes
-    reverse: bool = False
 
     def with_keys(self, turn: Turn) -> PrefixQuery:
         """The prefix is made of bytes already."""
@@ -209,6 +208,7 @@ class Requirements:
         allow_standby: any copy may answer, also one that is kept in reserve, which is often nearer and may lag.
         partitions: ask only these; None asks all that the question concerns.
         limit: only the first so many rows; `Answer.more` tells whether there are others.
+        after: go on behind the row of this serialised key: the next page of a `RangeQuery` or `PrefixQuery`.
     """
 
     bound: Position | None = None
@@ -216,6 +216,7 @@ class Requirements:
     allow_standby: bool = False
     partitions: frozenset[int] | None = None
     limit: int | None = None
+    after: bytes | None = None
 
 
 NO_REQUIREMENTS = Requirements()

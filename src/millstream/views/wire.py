@@ -53,6 +53,7 @@ class _Request(NamedTuple):
     max_staleness: float | None
     allow_standby: bool
     limit: int | None
+    after: bytes | None
 
 
 class _Reply(NamedTuple):
@@ -95,6 +96,7 @@ def encode_request(request: Request) -> bytes:
             None if needs.max_staleness is None else needs.max_staleness.total_seconds(),
             needs.allow_standby,
             needs.limit,
+            needs.after,
         )
     )
 
@@ -113,6 +115,7 @@ def decode_request(data: bytes) -> Request:
             max_staleness=None if found.max_staleness is None else timedelta(seconds=found.max_staleness),
             allow_standby=found.allow_standby,
             limit=found.limit,
+            after=found.after,
         )
     except (msgspec.MsgspecError, ValueError, OverflowError, KeyError) as error:
         raise WrongQuery(
@@ -172,8 +175,8 @@ def _question(query: Query) -> _Question:
             return _Question("keys", tuple(keys))
         case RangeQuery(low, high, reverse):
             return _Question("range", (), low, high, reverse=reverse)
-        case PrefixQuery(prefix, reverse):
-            return _Question("prefix", (prefix,), reverse=reverse)
+        case PrefixQuery(prefix):
+            return _Question("prefix", (prefix,))
         case CountQuery():
             return _Question("count")
         case WindowKeyQuery(key, earliest, latest, reverse):
@@ -204,7 +207,7 @@ def _query(asked: _Question) -> Query:
     if kind == "key":
         return KeyQuery(key)
     if kind == "prefix":
-        return PrefixQuery(key, reverse)
+        return PrefixQuery(key)
     if kind == "windows":
         return WindowKeyQuery(key, _time(earliest), _time(latest), reverse)
     if kind == "sessions":
