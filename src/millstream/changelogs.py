@@ -78,9 +78,7 @@ def _new_topic(builder: Any, topic: str, partitions: int, config: StreamsConfig)
         return changelog_topic(topic, partitions)
     supplier, settings = builder.supplier, builder.log_config
     if supplier.history_retention_ms is not None:
-        return versioned_changelog_topic(
-            topic, partitions, history_ms=supplier.history_retention_ms, config=settings
-        )
+        return versioned_changelog_topic(topic, partitions, history_ms=supplier.history_retention_ms, config=settings)
     if supplier.retention_ms is not None:
         additional = milliseconds(
             config.windowstore_changelog_additional_retention, "windowstore_changelog_additional_retention"

@@ -1,4 +1,4 @@
-"""What stands before every application: limits, authentication, and errors as JSON. Also what knows who is under way."""
+"""What stands before every application: limits, authentication, errors as JSON; and who is under way."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Guard:
         task = asyncio.current_task()
         if task is not None:
             self._under_way.add(task)
-        answer = _Answer(send, scope["type"])
+        answer = _Answer(send, scope["type"], self._settings.patience.total_seconds())
         try:
             self._check(scope)
             await self._application(scope, _Limited(receive, self._settings.max_body), answer)
@@ -66,7 +66,8 @@ class Guard:
             log.exception("a request failed: %s %s", scope.get("method", scope["type"]), scope["path"])
             await answer.problem(Problem(500, "InternalError", "the server failed", detail=type(error).__name__))
         finally:
-            self._under_way.discard(task)  # type: ignore[arg-type]  # None is not in it
+            if task is not None:
+                self._under_way.discard(task)
 
     async def drain(self, seconds: float) -> None:
         """Give the requests under way some time, then end them."""
@@ -108,16 +109,24 @@ class Guard:
 
 
 class _Answer:
-    """Sends on, and knows whether the answer has begun."""
+    """Sends on, for as long as the client takes it, and knows whether the answer has begun."""
 
-    def __init__(self, send: Send, kind: str) -> None:
+    def __init__(self, send: Send, kind: str, patience: float) -> None:
         self._send = send
         self._kind = kind
+        self._patience = patience
         self._begun = False
 
     async def __call__(self, message: Message) -> None:
         self._begun = True
-        await self._send(message)
+        if not message.get("more_body"):
+            await self._send(message)
+            return
+        try:
+            async with asyncio.timeout(self._patience):
+                await self._send(message)
+        except TimeoutError:
+            raise asyncio.CancelledError from None  # who does not read on has lost interest
 
     async def problem(self, problem: Problem) -> None:
         """Tell an error, if that is still possible."""
@@ -151,7 +160,10 @@ class _Limited:
         self._seen += len(message.get("body") or b"")
         if self._seen > self._most:
             raise Problem(
-                413, "BodyTooLarge", "the body of the request is too large", detail=f"at most {self._most} bytes are taken"
+                413,
+                "BodyTooLarge",
+                "the body of the request is too large",
+                detail=f"at most {self._most} bytes are taken",
             )
         return message
 

@@ -88,6 +88,4 @@ def problem_of(error: MillstreamError) -> Problem:
         status, headers = 503, {"retry-after": str(RETRY_AFTER)}
     else:
         status = next((code for kind, code in _STATUS.items() if isinstance(error, kind)), 500)
-    return Problem(
-        status, type(error).__name__, error.primary, detail=error.detail, hint=error.hint, headers=headers
-    )
+    return Problem(status, type(error).__name__, error.primary, detail=error.detail, hint=error.hint, headers=headers)

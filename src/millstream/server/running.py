@@ -1,8 +1,8 @@
 """An HTTP server in a thread of this process: HTTP/1.1, HTTP/2 (also without TLS, with prior knowledge) and websockets.
 
-Granian does the protocols in Rust; applications run in an event loop of our own thread. Its embedded server is used with
-a socket that is bound already, its logging is left alone (by default it sets the whole process's up anew), and requests
-that outlive `drain` are cancelled, because it would wait for them for ever.
+Granian does the protocols in Rust; applications run in an event loop of our own thread. Its embedded server is used
+with a socket that is bound already, the process's logging is left alone (by default it would be set up anew), and
+requests that outlive `drain` are cancelled, because it would wait for them for ever.
 """
 
 from __future__ import annotations
@@ -102,14 +102,14 @@ class HttpServer:
         if serving.done():
             serving.result()
             return
-        server.stop()
+        server.stop()  # type: ignore[no-untyped-call]
         await self._guard.drain(self._settings.drain.total_seconds())
         # Who has sent half a request is not waited for.
         with contextlib.suppress(TimeoutError, asyncio.CancelledError):
             await asyncio.wait_for(serving, _ENDING_SECONDS)
 
 
-class _OnSocket(GranianServer):  # type: ignore[misc]  # has no types
+class _OnSocket(GranianServer):
     """Granian's embedded server on a socket that is there already."""
 
     def __init__(self, listener: Listener, application: Application, **options: Any) -> None:
@@ -117,5 +117,5 @@ class _OnSocket(GranianServer):  # type: ignore[misc]  # has no types
         self._listener = listener
 
     def _init_shared_socket(self) -> None:
-        self._shd = SocketHolder(self._listener.detach(), False, _BACKLOG)
-        self._sfd = self._shd.get_fd()
+        holder: Any = SocketHolder(self._listener.detach(), False, _BACKLOG)  # type: ignore[call-arg]
+        self._shd = holder

@@ -44,14 +44,14 @@ class ServerSettings:
         port: the port; 0 takes a free one.
         advertised_host: the name under which others reach this machine; `host` if not given, or the machine's own name
             if that is all addresses.
-        tokens: a request must bring one of them, as `Authorization: Bearer <token>`; none: anyone is answered. The first
-            is the one that is sent to other instances, which must know it.
+        tokens: a request must bring one of them, as `Authorization: Bearer <token>`; none: anyone is answered. The
+            first is the one that is sent to other instances, which must know it.
         tls: serve over TLS.
         allow_anyone: listen also on other addresses than loopback without tokens.
         max_url: how many bytes the path and the query of a request may have.
         max_body: how many bytes the body of a request may have.
         max_rows: how many rows an answer may have that is not streamed.
-        max_waiting: how many requests may be worked on or wait for it at a time, beside those that are answered at once.
+        max_waiting: how many requests may be worked on or wait at a time, beside those that are answered at once.
         threads: how many of these are worked on at a time.
         patience: how long another instance, or a client that does not read on, is waited for.
         drain: how long `close` waits for requests under way.

@@ -62,10 +62,10 @@ def prefix_of(text: str, serde: AnySerde) -> bytes:
 
 
 def bytes_of_base64(text: str) -> bytes:
-    """Bytes of their base64, of either alphabet, padded or not.
+    r"""Bytes of their base64, of either alphabet, padded or not.
 
     >>> bytes_of_base64("-_8"), bytes_of_base64("+/8=")
-    (b'\\xfb\\xff', b'\\xfb\\xff')
+    (b'\xfb\xff', b'\xfb\xff')
     """
     plain = text.rstrip("=").replace("-", "+").replace("_", "/")
     try:

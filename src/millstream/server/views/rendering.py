@@ -20,7 +20,7 @@ from millstream.views.answers import (
 
 
 def encode(shown: Any) -> bytes:
-    """As JSON: bytes as base64, dataclasses and structs as objects, times as ISO 8601, what else there is as its text."""
+    """As JSON: bytes as base64, dataclasses and structs as objects, times as ISO 8601, other objects as their text."""
     return _encoder.encode(shown)
 
 
