@@ -18,7 +18,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from millstream.config import StreamsConfig
-from millstream.errors import FencedError, MillstreamError, StreamsError
+from millstream.errors import FencedError, MillstreamError, NotReady, StreamsError
 from millstream.kafka.embedded import with_broker
 from millstream.spark.driver.metrics import MetricsServer
 from millstream.spark.driver.ownership import Ownership
@@ -31,6 +31,10 @@ from millstream.spark.startup.session import spark_session
 from millstream.spark.startup.signals import StopSignals, say
 from millstream.spark.state.checkpoint import Checkpoint, checkpoint_location
 from millstream.topology.topology import Topology
+from millstream.views.answers import KeyMetadata, PartitionLag, StoreMetadata
+from millstream.views.api import Views
+from millstream.views.queries import NO_REQUIREMENTS, Requirements
+from millstream.views.readonly import ReadOnlyView, read_only
 
 log = logging.getLogger("millstream.client")
 
@@ -56,6 +60,10 @@ _AFTER = {
     State.ERROR: {State.PENDING_SHUTDOWN},
     State.NOT_RUNNING: set(),
 }
+
+
+#: States in which stores cannot be asked.
+_NOT_ASKED = {State.CREATED, State.PENDING_SHUTDOWN, State.NOT_RUNNING, State.PENDING_ERROR, State.ERROR}
 
 
 class UncaughtAction(Enum):
@@ -114,6 +122,7 @@ class KafkaStreams:
         self._restarts = 0
         self._batches_before = 0.0
         self._metrics: MetricsServer | None = None
+        self._views: Views | None = None
         self._signals = StopSignals(signal.SIGTERM)
         #: What the batches so far reported.
         self.statistics = Statistics()
@@ -267,6 +276,65 @@ class KafkaStreams:
         """Why it is in state ERROR."""
         return self._failure
 
+    # --- asking stores
+
+    @property
+    def views(self) -> Views:
+        """The views of this instance, started when they are first asked for.
+
+        Raises:
+            NotReady: the application is not running.
+        """
+        with self._lock:
+            if self._state in _NOT_ASKED:
+                raise NotReady(
+                    "stores can be asked while the application runs",
+                    detail=f"it is {self._state.value}",
+                    hint="start() it first",
+                )
+            if self._views is None:
+                views = Views(self._topology, self._config)
+                views.start()
+                self._views = views
+            return self._views
+
+    def store(
+        self,
+        name: str,
+        requirements: Requirements = NO_REQUIREMENTS,
+        *,
+        timeout: timedelta = timedelta(seconds=30),
+    ) -> ReadOnlyView:
+        """A store to read from: what the application has committed, from whichever instance has it.
+
+            counts = streams.store("counts")
+            counts.get("alice")
+
+        Args:
+            name: of the store.
+            requirements: what answers must fulfil.
+            timeout: how long to wait until the store can be asked.
+
+        Raises:
+            UnknownStore: there is no such store, or it has no changelog.
+            NotReady: it cannot be asked yet.
+        """
+        views = self.views
+        views.wait_until_ready(name, timeout)
+        return read_only(views, name, requirements)
+
+    def query_metadata_for_key(self, store: str, key: Any) -> KeyMetadata:
+        """Which instance has a key of a store, and which others have copies."""
+        return self.views.metadata_for_key(store, key)
+
+    def streams_metadata_for_store(self, store: str) -> list[StoreMetadata]:
+        """Which instances have which partitions of a store."""
+        return self.views.metadata_for_store(store)
+
+    def all_local_store_partition_lags(self) -> dict[str, dict[int, PartitionLag]]:
+        """How far the copies of this instance are behind, by store and partition."""
+        return self.views.local_partition_lags()
+
     # --- inside
 
     def _launch(self) -> None:
@@ -413,6 +481,9 @@ class KafkaStreams:
         if self._metrics is not None:
             metrics, self._metrics = self._metrics, None
             metrics.close()
+        if self._views is not None:
+            views, self._views = self._views, None
+            views.close()
         if self._ownership is not None:
             self._ownership.close()
         if self._launched is not None:

@@ -157,7 +157,7 @@ class ReadOnlyKeyValueView(_View[K, V]):
         """How many entries there are; an estimate for stores on disk."""
         return self._views.ask(self.name, CountQuery(), self._requirements).count or 0
 
-    def with_timestamps(self, key: K) -> ValueAndTimestamp[V] | None:
+    def get_with_timestamp(self, key: K) -> ValueAndTimestamp[V] | None:
         """The value of a key with the time it is valid from, in a timestamped store."""
         row = self._one(KeyQuery(key))
         return None if row is None else ValueAndTimestamp(row.value, -1 if row.timestamp is None else row.timestamp)
