@@ -176,5 +176,5 @@ def _of_http(error: HTTPException, scope: Scope) -> Problem:
         phrase.replace(" ", ""),
         f"{phrase.lower()}: {scope.get('method', '')} {scope['path']}",
         hint=_HINTS.get(error.status_code),
-        headers=dict(error.headers or {}),
+        headers={name.lower(): value for name, value in (error.headers or {}).items()},
     )

@@ -51,7 +51,7 @@ class Parameters:
             elif name not in names:
                 raise _unknown(name, names)
             elif name in self._given:
-                raise BadRequest(f"the parameter {name} was given twice")
+                raise BadRequest(f"the parameter {name} was given twice", hint="give it once")
             else:
                 self._given[name] = value
 
