@@ -6,6 +6,7 @@ Keys and values are bytes here.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
+from dataclasses import replace
 
 from millstream.errors import NotUpToBound, PartitionNotHere, ViewError, WrongQuery
 from millstream.kafka.errors import KafkaError
@@ -97,6 +98,7 @@ class Asking:
     def _of_keys(
         self, view: ViewStore, query: KeysQuery, needs: Requirements, every: Collection[int], count: int
     ) -> Answer:
+        needs = replace(needs, limit=None)  # which keys would be left out?
         homes = {partition_for(key, count) for key in query.keys} & set(every)
         answers = [self._everywhere(view, query, needs, sorted(homes))] if homes else []
         found: dict[bytes, Row] = {row.key: row for answer in answers for row in answer.rows}

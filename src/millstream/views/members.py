@@ -46,6 +46,7 @@ class Members:
         self._tasks: dict[str, Task] = {}
         self._stop = Event()
         self._watch = ErrorWatch()
+        self._from = self._heard = 0
         #: The instances that are alive, by id; replaced as a whole.
         self.alive: Mapping[str, Announcement] = {}
 
@@ -64,7 +65,7 @@ class Members:
         topic = announcements.announcements_topic(self._config.application_id).name
         group = self._join() if self._tasks else None
         listener = self._listen(topic)
-        _, end = listener.get_watermark_offsets(TopicPartition(topic, 0), timeout=30)
+        self._from = self._end_of(listener, topic)
         speaker = make_producer(
             self._config, watch=self._watch, overrides={"linger.ms": "0", "message.timeout.ms": "2000"}
         )
@@ -73,7 +74,7 @@ class Members:
             while not self._stop.is_set():
                 if group is not None:
                     group.poll(0)
-                self._hear(listener, end)
+                self._hear(listener)
                 now = time.monotonic()
                 state = self._state()
                 if now - spoken >= ANNOUNCE_SECONDS or state != said:
@@ -97,6 +98,7 @@ class Members:
             watch=self._watch,
             overrides={
                 "group.id": f"{self._config.application_id}-views",
+                "group.protocol": "classic",
                 "group.instance.id": self._instance.id,
                 "partition.assignment.strategy": "cooperative-sticky",
                 "session.timeout.ms": str(_SESSION_MS),
@@ -140,7 +142,14 @@ class Members:
         consumer.assign([TopicPartition(topic, 0, OFFSET_BEGINNING)])
         return consumer
 
-    def _hear(self, listener: Consumer, end: int) -> None:
+    def _end_of(self, listener: Consumer, topic: str) -> int:
+        """Where the topic ends now: what comes from there on is said by somebody who is alive."""
+        while not self._stop.is_set():
+            with contextlib.suppress(KafkaException):
+                return int(listener.get_watermark_offsets(TopicPartition(topic, 0), timeout=1)[1])
+        return 0
+
+    def _hear(self, listener: Consumer) -> None:
         first = listener.poll(_TICK_SECONDS)
         if first is None:
             return
@@ -150,10 +159,11 @@ class Members:
             if error is not None:
                 self._watch(error)
             elif isinstance(key, bytes):
-                value = message.value()
-                self._roster.hear(
-                    key, value if isinstance(value, bytes) else None, now, is_old=(message.offset() or 0) < end
-                )
+                value, offset = message.value(), message.offset() or 0
+                if offset < self._heard:  # the topic was made again
+                    self._from = 0
+                self._heard = offset
+                self._roster.hear(key, value if isinstance(value, bytes) else None, now, is_old=offset < self._from)
 
     def _state(self) -> object:
         """What others must know at once when it changes."""

@@ -154,7 +154,7 @@ class Reading:
     def _feed(self, source: tuple[str, int], copy: Copy) -> None:
         """Read a partition for one more copy, from where that is."""
         known = self.feeds.get(source)
-        self.feeds[source] = [*(known or ()), copy]
+        self.feeds[source] = [copy, *(known or ())]
         self._read_from(source, is_assigned=known is not None)
 
     def _read_from(self, source: tuple[str, int], *, is_assigned: bool) -> None:
@@ -178,10 +178,11 @@ class Reading:
             reached = None
             lost = False
             records: list[Record] = []
+            as_record = _record_with_headers if any(copy.view.is_global for copy in copies) else _record
             for message in found:
                 error = message.error()
                 if error is None:
-                    records.append(_record(message))
+                    records.append(as_record(message))
                 elif error.code() == ClientError._PARTITION_EOF:
                     reached = message.offset()
                 elif error.code() in _AWAY:
@@ -231,4 +232,9 @@ def _source(message: Message) -> tuple[str, int]:
 
 
 def _record(message: Message) -> Record:
-    return message.offset(), message.key(), message.value(), message.timestamp()[1], message.headers()  # type: ignore[return-value]
+    # Only a user's processor of a global store may look at headers.
+    return message.offset(), message.key(), message.value(), message.timestamp()[1], None  # type: ignore[return-value]
+
+
+def _record_with_headers(message: Message) -> Record:
+    return *_record(message)[:4], message.headers()

@@ -109,8 +109,10 @@ class ViewServer:
             try:
                 run()
             except Exception as error:
-                log.exception("%s: %s", name, error)
+                log.exception("%s failed: the views of this instance end", name)
                 self._failure = error
+                self.members.stop()  # so that others take over
+                self.reading.stop()
 
         thread = Thread(target=guarded, name=name, daemon=True)
         self._threads.append(thread)
@@ -124,7 +126,7 @@ class ViewServer:
         self._begin("millstream-views-members", lambda: self.members.run(layout))
         self.layout = layout
         looked = time.monotonic()
-        while not self._stop.is_set():
+        while not self._stop.is_set() and self._failure is None:
             self.reading.has_new.wait(_LOOK_SECONDS)
             self.reading.has_new.clear()
             try:
