@@ -41,7 +41,7 @@ async def application(scope: Any, receive: Any, send: Any) -> None:
     await send({"type": "http.response.start", "status": 200, "headers": [(b"content-type", b"text/plain")]})
     if scope["path"] == "/endless":
         while True:
-            await send({"type": "http.response.body", "body": b"x" * 1000, "more_body": True})
+            await send({"type": "http.response.body", "body": b"x" * 200_000, "more_body": True})
             await asyncio.sleep(0.01)
     for number in range(3):
         await send({"type": "http.response.body", "body": b"row %d\n" % number, "more_body": True})
@@ -196,7 +196,9 @@ def test_a_body_that_is_too_large_is_refused(serve: Serve) -> None:
 
     listener = serve(reading, max_body=1000)
     with connect(listener) as connected:
-        connected.sendall(b"POST / HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-length: 2000\r\n\r\n" + b"x" * 2000)
+        connected.sendall(
+            b"POST / HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-length: 2000\r\n\r\n" + b"x" * 2000
+        )
         assert b'"kind":"BodyTooLarge"' in read_all(connected)
 
 

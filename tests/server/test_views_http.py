@@ -81,7 +81,9 @@ def test_windows_by_key_and_time(get: Get) -> None:
     assert [row["window"] for row in rows] == [
         {"start": start, "end": start + MINUTE} for start in (0, 2 * MINUTE, 4 * MINUTE)
     ]
-    starts = [row["window"]["start"] for row in get(f"/stores/windows/windows/alice?from=1&to={3 * MINUTE}").json()["rows"]]
+    starts = [
+        row["window"]["start"] for row in get(f"/stores/windows/windows/alice?from=1&to={3 * MINUTE}").json()["rows"]
+    ]
     assert starts == [2 * MINUTE]
     iso = get("/stores/windows/windows/alice?from=1970-01-01T00:03:00Z&to=1970-01-01T00:05:00Z").json()["rows"]
     assert [row["window"]["start"] for row in iso] == [4 * MINUTE]

@@ -167,9 +167,7 @@ class World:
 class _Server:
     """What views know of their copies and of others."""
 
-    def __init__(
-        self, layout: Layout, copies: dict[tuple[str, int], Copy], alive: Mapping[str, Announcement]
-    ) -> None:
+    def __init__(self, layout: Layout, copies: dict[tuple[str, int], Copy], alive: Mapping[str, Announcement]) -> None:
         self.layout = layout
         self.reading = SimpleNamespace(copies=copies)
         self.members = SimpleNamespace(alive=alive)
