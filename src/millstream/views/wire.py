@@ -109,6 +109,8 @@ def decode_request(data: bytes) -> Request:
     """
     try:
         found = _requests.decode(data)
+        if found.limit is not None and found.limit < 1:
+            raise ValueError(f"the limit is {found.limit}")
         query = _query(found.question)
         needs = Requirements(
             bound=None if found.bound is None else Position(found.bound),

@@ -1,0 +1,180 @@
+"""What stands before every application: limits, authentication, errors as JSON; and who is under way."""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+import logging
+from collections.abc import Awaitable, Callable, Iterable, MutableMapping
+from http import HTTPStatus
+from typing import Any
+
+from starlette.exceptions import HTTPException
+
+from millstream.errors import MillstreamError
+from millstream.server.problems import Problem, problem_of
+from millstream.server.settings import ServerSettings
+
+log = logging.getLogger("millstream.server")
+
+Message = MutableMapping[str, Any]
+Scope = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+Application = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+#: RFC 6455's number for a connection that is refused.
+_POLICY_VIOLATION = 1008
+_HINTS = {
+    404: "/docs says what there is",
+    405: "the header Allow says which methods are taken",
+}
+
+
+class Guard:
+    """An ASGI application around another.
+
+    Args:
+        application: who answers requests that come through.
+        settings: tokens and limits.
+        open_paths: paths that need no token.
+    """
+
+    def __init__(self, application: Application, settings: ServerSettings, open_paths: Iterable[str] = ()) -> None:
+        self._application = application
+        self._settings = settings
+        self._open = frozenset(open_paths)
+        self._tokens = tuple(token.encode() for token in settings.tokens)
+        self._under_way: set[asyncio.Task[Any]] = set()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request, whatever happens."""
+        task = asyncio.current_task()
+        if task is not None:
+            self._under_way.add(task)
+        answer = _Answer(send, scope["type"], self._settings.patience.total_seconds())
+        try:
+            self._check(scope)
+            await self._application(scope, _Limited(receive, self._settings.max_body), answer)
+        except asyncio.CancelledError:
+            pass  # the server is stopped; who waits for the answer sees the connection end
+        except HTTPException as error:
+            await answer.problem(_of_http(error, scope))
+        except MillstreamError as error:
+            await answer.problem(problem_of(error))
+        except Exception as error:
+            log.exception("a request failed: %s %s", scope.get("method", scope["type"]), scope["path"])
+            await answer.problem(Problem(500, "InternalError", "the server failed", detail=type(error).__name__))
+        finally:
+            if task is not None:
+                self._under_way.discard(task)
+
+    async def drain(self, seconds: float) -> None:
+        """Give the requests under way some time, then end them."""
+        waiting = set(self._under_way)
+        if not waiting:
+            return
+        _, late = await asyncio.wait(waiting, timeout=seconds)
+        for task in late:
+            task.cancel()
+        if late:
+            await asyncio.wait(late, timeout=1.0)
+
+    def _check(self, scope: Scope) -> None:
+        length = len(scope["raw_path"]) + len(scope["query_string"])
+        if length > self._settings.max_url:
+            raise Problem(
+                414,
+                "UrlTooLong",
+                "the URL is too long",
+                detail=f"it has {length} bytes, at most {self._settings.max_url} are taken",
+                hint="ask for fewer keys at a time",
+            )
+        if not self._tokens or scope["path"] in self._open:
+            return
+        given = next((value for name, value in scope["headers"] if name == b"authorization"), None)
+        scheme, _, token = (given or b"").partition(b" ")
+        token = token.strip()
+        # All are compared, always in the same time: how long it takes must not tell how much of a token was right.
+        known = [hmac.compare_digest(token, mine) for mine in self._tokens]
+        if scheme.lower() == b"bearer" and any(known):
+            return
+        raise Problem(
+            401,
+            "Unauthorized",
+            "a token is needed" if given is None else "the token is wrong",
+            hint="send the header `Authorization: Bearer <token>` with a token that the server knows",
+            headers={"www-authenticate": "Bearer"},
+        )
+
+
+class _Answer:
+    """Sends on, for as long as the client takes it, and knows whether the answer has begun."""
+
+    def __init__(self, send: Send, kind: str, patience: float) -> None:
+        self._send = send
+        self._kind = kind
+        self._patience = patience
+        self._begun = False
+
+    async def __call__(self, message: Message) -> None:
+        self._begun = True
+        if not message.get("more_body"):
+            await self._send(message)
+            return
+        try:
+            async with asyncio.timeout(self._patience):
+                await self._send(message)
+        except TimeoutError:
+            raise asyncio.CancelledError from None  # who does not read on has lost interest
+
+    async def problem(self, problem: Problem) -> None:
+        """Tell an error, if that is still possible."""
+        if self._begun:
+            raise problem  # ends the connection: the client must not take half an answer for a whole one
+        if self._kind == "websocket":
+            await self._send({"type": "websocket.close", "code": _POLICY_VIOLATION, "reason": problem.primary})
+            return
+        body = problem.encoded()
+        headers = {
+            "content-type": "application/json",
+            "content-length": str(len(body)),
+            "cache-control": "no-store",
+            **problem.headers,
+        }
+        encoded = [(name.encode(), value.encode("latin-1")) for name, value in headers.items()]
+        await self._send({"type": "http.response.start", "status": problem.status, "headers": encoded})
+        await self._send({"type": "http.response.body", "body": body})
+
+
+class _Limited:
+    """Receives on, up to a number of bytes."""
+
+    def __init__(self, receive: Receive, most: int) -> None:
+        self._receive = receive
+        self._most = most
+        self._seen = 0
+
+    async def __call__(self) -> Message:
+        message = await self._receive()
+        self._seen += len(message.get("body") or b"")
+        if self._seen > self._most:
+            raise Problem(
+                413,
+                "BodyTooLarge",
+                "the body of the request is too large",
+                detail=f"at most {self._most} bytes are taken",
+            )
+        return message
+
+
+def _of_http(error: HTTPException, scope: Scope) -> Problem:
+    """What Starlette refuses."""
+    phrase = HTTPStatus(error.status_code).phrase
+    return Problem(
+        error.status_code,
+        phrase.replace(" ", ""),
+        f"{phrase.lower()}: {scope.get('method', '')} {scope['path']}",
+        hint=_HINTS.get(error.status_code),
+        headers={name.lower(): value for name, value in (error.headers or {}).items()},
+    )

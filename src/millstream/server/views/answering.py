@@ -1,0 +1,102 @@
+"""Asking views from an event loop: at once where the answer is here, in a thread where it takes time."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import AsyncIterator, Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
+
+from millstream.server.problems import RETRY_AFTER, Problem
+from millstream.server.settings import ServerSettings
+from millstream.views.answers import Answer
+from millstream.views.api import Views
+from millstream.views.queries import KeyQuery, Query, Requirements, VersionedKeyQuery
+from millstream.views.wire import Request
+
+T = TypeVar("T")
+
+_local = threading.local()
+
+
+class AskedElsewhere(BaseException):  # not an Exception: nobody on the way may take it for a copy that failed
+    """Another instance would have to be asked, in a thread that must not wait."""
+
+
+def must_not_wait() -> bool:
+    """Whether this thread is an event loop's that asks for what is here alone."""
+    return getattr(_local, "must_not_wait", False)
+
+
+class Answering:
+    """Asks views, for the handlers of requests.
+
+    Args:
+        views: who knows.
+        settings: how many may ask at a time.
+    """
+
+    def __init__(self, views: Views, settings: ServerSettings) -> None:
+        self._views = views
+        self._most = settings.max_waiting
+        self._waiting = 0
+        self._threads = ThreadPoolExecutor(settings.threads, thread_name_prefix="millstream-views")
+
+    def close(self) -> None:
+        """Take no more questions."""
+        self._threads.shutdown(wait=False, cancel_futures=True)
+
+    async def ask(self, store: str, query: Query, needs: Requirements) -> Answer:
+        """The answer to a question.
+
+        A single key that is here takes some microseconds, a way to a thread and back a hundred. So that is tried first,
+        unless the broker must be asked how fresh the answer is.
+        """
+        if _is_quick(query, needs):
+            _local.must_not_wait = True
+            try:
+                return self._views.ask(store, query, needs)
+            except AskedElsewhere:
+                pass
+            finally:
+                _local.must_not_wait = False
+        return await self.in_thread(lambda: self._views.ask(store, query, needs))
+
+    async def ask_here(self, asked: Request) -> Answer:
+        """The answer of this instance alone."""
+        store, query, needs, partitions = asked
+        if _is_quick(query, needs):
+            return self._views.ask_here(store, query, needs, partitions)
+        return await self.in_thread(lambda: self._views.ask_here(store, query, needs, partitions))
+
+    async def pages(self, store: str, query: Query, needs: Requirements) -> AsyncIterator[Answer]:
+        """A scan, a page at a time; nothing is held between two pages."""
+        pages: Iterator[Answer] = self._views.pages(store, query, needs)
+        while (page := await self.in_thread(lambda: next(pages, None))) is not None:
+            yield page
+
+    async def in_thread(self, work: Callable[[], T]) -> T:
+        """Do something that takes time.
+
+        Raises:
+            Problem: too many others are waiting.
+        """
+        if self._waiting >= self._most:
+            raise Problem(
+                503,
+                "Busy",
+                "the server has too much to do",
+                detail=f"{self._waiting} requests are waiting",
+                hint="try again in a moment",
+                headers={"retry-after": str(RETRY_AFTER)},
+            )
+        self._waiting += 1
+        try:
+            return await asyncio.get_running_loop().run_in_executor(self._threads, work)
+        finally:
+            self._waiting -= 1
+
+
+def _is_quick(query: Query, needs: Requirements) -> bool:
+    return isinstance(query, KeyQuery | VersionedKeyQuery) and needs.max_staleness is None

@@ -1,0 +1,58 @@
+"""The views of an instance with their HTTP: what an application, or `millstream serve`, starts and closes."""
+
+from __future__ import annotations
+
+from millstream.config import StreamsConfig
+from millstream.server.listening import Listener
+from millstream.server.running import HttpServer
+from millstream.server.settings import ServerSettings
+from millstream.server.views.app import OPEN_PATHS, ViewsApp
+from millstream.server.views.remote import HttpRemote
+from millstream.topology.topology import Topology
+from millstream.views.answers import Instance
+from millstream.views.api import Views
+from millstream.views.files import kept_instance_id
+
+
+class ServedViews:
+    """Views that others can ask over HTTP, and that ask others.
+
+    Args:
+        topology: the application's topology.
+        config: the application's configuration.
+        settings: where and how to listen.
+    """
+
+    def __init__(self, topology: Topology, config: StreamsConfig, settings: ServerSettings) -> None:
+        self._listener = Listener(settings)
+        try:
+            self._remote = HttpRemote(config.application_id, settings)
+            instance = Instance(kept_instance_id(config), self._listener.host, self._listener.port)
+            #: The views themselves.
+            self.views = Views(topology, config, instance=instance, remote=self._remote)
+            self._app = ViewsApp(self.views, config.application_id, settings)
+            self._server = HttpServer(self._app, self._listener, settings, OPEN_PATHS)
+        except BaseException:
+            self._listener.close()
+            raise
+
+    @property
+    def url(self) -> str:
+        """Where it is reached."""
+        return self._listener.url
+
+    def start(self) -> None:
+        """Begin to read changelogs and to answer; questions are refused with "try again" until copies have read up."""
+        try:
+            self.views.start()
+            self._server.start()
+        except BaseException:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        """Leave the others, let requests under way end, and give everything back. Safe to call again."""
+        self._server.close()
+        self._app.close()
+        self.views.close()
+        self._remote.close()
