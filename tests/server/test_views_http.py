@@ -268,6 +268,6 @@ def test_settings_refuse_to_listen_to_everyone() -> None:
         {"drain": timedelta(seconds=-1)},
     ):
         with pytest.raises(ArgumentError):
-            ServerSettings(**options)  # type: ignore[arg-type]
+            ServerSettings(**options)
     ServerSettings(host="0.0.0.0", allow_anyone=True)  # noqa: S104
     ServerSettings(host="0.0.0.0", tokens=("long-enough-to-be-one",))  # noqa: S104

@@ -72,7 +72,7 @@ KEYS: dict[str, Any] = {
 }
 
 
-def _memory(name: str, **options: Any) -> Materialized[Any, Any]:
+def _memory(name: str, **options: Any) -> Materialized:
     return Materialized(name, dsl_store="in_memory", **options)
 
 

@@ -15,7 +15,7 @@ from millstream.state.suppliers import StoreKind, StoreSupplier
 from millstream.views import lookup
 from millstream.views.answers import Answer, AnsweredBy, PartitionLag, Row
 from millstream.views.merging import merged, row_order
-from millstream.views.queries import Position, RangeQuery, SessionRangeQuery, WindowRangeQuery
+from millstream.views.queries import Position, Query, RangeQuery, SessionRangeQuery, WindowRangeQuery
 
 PARTITIONS = 3
 HOUR = 3_600_000
@@ -62,9 +62,11 @@ def test_merging(name: str, reverse: bool) -> None:
                 store.put(key, b"%d" % number, time)
             else:
                 store.put(Windowed(key, Window(time, time + number)), b"%d" % number)
-    query = {StoreKind.KEY_VALUE: RangeQuery, StoreKind.SESSION: SessionRangeQuery}.get(kind, WindowRangeQuery)(
-        reverse=reverse
-    )
+    query: Query = WindowRangeQuery(reverse=reverse)
+    if kind is StoreKind.KEY_VALUE:
+        query = RangeQuery(reverse=reverse)
+    elif kind is StoreKind.SESSION:
+        query = SessionRangeQuery(reverse=reverse)
     answers = [Answer(list(lookup.rows(store, query))) for store in parts]
     expected = list(lookup.rows(one, query))
     order = row_order(kind, supplier)

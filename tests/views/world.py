@@ -6,6 +6,7 @@ import random
 import time
 from collections.abc import Callable, Iterable
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 from confluent_kafka import Producer
@@ -27,6 +28,7 @@ from millstream.kafka.partitioner import partition_for
 from millstream.kafka.topics import NewTopic
 from millstream.testing import TopologyTestDriver
 from millstream.views.api import Views
+from millstream.views.progress import Progress
 
 TEXT = Consumed(Serdes.string, Serdes.string)
 MINUTE = timedelta(minutes=1)
@@ -172,5 +174,8 @@ def settle(instances: Iterable[Views], world: World, admin: Admin) -> None:
         for copy in list(views.local_copies().values()):
             ends = admin.end_offsets([(copy.view.topic, number) for number in copy.progress], committed=False)
             for (topic, number), end in ends.items():
-                at = copy.progress[number]
-                wait_until(lambda at=at, end=end: at.position >= end, what=f"position {end} of {topic}-{number}")
+                wait_until(partial(_is_at, copy.progress[number], end), what=f"position {end} of {topic}-{number}")
+
+
+def _is_at(progress: Progress, end: int) -> bool:
+    return progress.position >= end

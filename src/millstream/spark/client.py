@@ -12,7 +12,7 @@ from collections.abc import Callable
 from datetime import timedelta
 from enum import Enum
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, overload
 
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
@@ -34,7 +34,7 @@ from millstream.topology.topology import Topology
 from millstream.views.answers import KeyMetadata, PartitionLag, StoreMetadata
 from millstream.views.api import Views
 from millstream.views.queries import NO_REQUIREMENTS, Requirements
-from millstream.views.readonly import ReadOnlyView, read_only
+from millstream.views.readonly import View, read_only
 
 log = logging.getLogger("millstream.client")
 
@@ -298,13 +298,22 @@ class KafkaStreams:
                 self._views = views
             return self._views
 
+    @overload
+    def store(self, name: str, requirements: Requirements = ..., *, timeout: timedelta = ...) -> Any: ...
+
+    @overload
+    def store(
+        self, name: str, requirements: Requirements = ..., *, kind: type[View], timeout: timedelta = ...
+    ) -> View: ...
+
     def store(
         self,
         name: str,
         requirements: Requirements = NO_REQUIREMENTS,
         *,
+        kind: type[Any] | None = None,
         timeout: timedelta = timedelta(seconds=30),
-    ) -> ReadOnlyView:
+    ) -> Any:
         """A store to read from: what the application has committed, from whichever instance has it.
 
             counts = streams.store("counts")
@@ -313,6 +322,7 @@ class KafkaStreams:
         Args:
             name: of the store.
             requirements: what answers must fulfil.
+            kind: the view's class, such as `ReadOnlyKeyValueView`, for who wants to have types checked.
             timeout: how long to wait until the store can be asked.
 
         Raises:
@@ -321,7 +331,7 @@ class KafkaStreams:
         """
         views = self.views
         views.wait_until_ready(name, timeout)
-        return read_only(views, name, requirements)
+        return read_only(views, name, requirements, kind=kind)
 
     def query_metadata_for_key(self, store: str, key: Any) -> KeyMetadata:
         """Which instance has a key of a store, and which others have copies."""

@@ -22,7 +22,7 @@ import msgspec
 
 from millstream.config import StreamsConfig
 from millstream.errors import StateStoreError
-from millstream.kafka.places import state_directory
+from millstream.kafka.directories import state_directory
 
 _VERSION = 1
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime
-from typing import Any, Generic, TypeAlias, TypeVar
+from typing import Any, Generic, TypeAlias, TypeVar, overload
 
 from millstream.errors import WrongQuery
 from millstream.kafka.partitioner import partition_for
@@ -254,15 +254,41 @@ _VIEWS: dict[StoreKind, type[ReadOnlyView]] = {
 }
 
 
-def read_only(views: Views, store: str, requirements: Requirements = NO_REQUIREMENTS) -> ReadOnlyView:
+View = TypeVar("View", bound=ReadOnlyView)
+
+
+@overload
+def read_only(views: Views, store: str, requirements: Requirements = ..., *, kind: None = ...) -> Any: ...
+
+
+@overload
+def read_only(views: Views, store: str, requirements: Requirements = ..., *, kind: type[View]) -> View: ...
+
+
+def read_only(
+    views: Views, store: str, requirements: Requirements = NO_REQUIREMENTS, *, kind: type[Any] | None = None
+) -> Any:
     """The view of a store, as its kind has it.
+
+    Args:
+        views: where the store is.
+        store: its name.
+        requirements: what answers must fulfil.
+        kind: which kind of view it must be, for who wants to have types checked.
 
     Raises:
         UnknownStore: there is no such store.
+        WrongQuery: it is of another kind.
         NotReady: its topics are not there yet.
     """
     view = views.find(store)
-    return _VIEWS[view.kind](views, view, requirements)
+    made = _VIEWS[view.kind](views, view, requirements)
+    if kind is not None and not isinstance(made, kind):
+        raise WrongQuery(
+            f"store '{store}' is a {view.kind.value} store",
+            detail=f"its view is a {type(made).__name__}, not a {kind.__name__}",
+        )
+    return made
 
 
 def _entries(rows: Iterator[Row]) -> Iterator[tuple[Any, Any]]:
