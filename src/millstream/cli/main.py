@@ -16,8 +16,10 @@ from millstream.cli.broker import broker
 from millstream.cli.describe import describe
 from millstream.cli.groups import groups
 from millstream.cli.prepare import prepare
+from millstream.cli.query import query
 from millstream.cli.reset import reset
 from millstream.cli.run import run
+from millstream.cli.serve import serve
 from millstream.cli.sql import sql
 from millstream.cli.topics import topics
 from millstream.errors import MillstreamError
@@ -34,8 +36,10 @@ app.add_typer(topics, name="topics")
 app.add_typer(groups, name="groups")
 app.command()(describe)
 app.command()(prepare)
+app.command()(query)
 app.command()(reset)
 app.command()(run)
+app.command()(serve)
 app.command()(sql)
 
 
