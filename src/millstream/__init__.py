@@ -13,6 +13,12 @@ if _typing.TYPE_CHECKING:
     from millstream.sql.engine.api import Ksql
     from millstream.sql.errors import SqlError, StatementError
     from millstream.sql.functions.user import udaf, udf, udtf
+    from millstream.views.readonly import (
+        ReadOnlyKeyValueView,
+        ReadOnlySessionView,
+        ReadOnlyVersionedView,
+        ReadOnlyWindowView,
+    )
 
 __version__ = "0.1.0"
 
@@ -21,6 +27,10 @@ _HEAVY = {
     **dict.fromkeys(("KafkaStreams", "State", "UncaughtAction"), "millstream.spark.client"),
     "Ksql": "millstream.sql.engine.api",
     **dict.fromkeys(("SqlError", "StatementError"), "millstream.sql.errors"),
+    **dict.fromkeys(
+        ("ReadOnlyKeyValueView", "ReadOnlySessionView", "ReadOnlyVersionedView", "ReadOnlyWindowView"),
+        "millstream.views.readonly",
+    ),
     **dict.fromkeys(("udaf", "udf", "udtf"), "millstream.sql.functions.user"),
 }
 
@@ -59,6 +69,9 @@ __all__ = [
     "LogAndSkipOnInvalidTimestamp",
     "Materialized",
     "MillstreamError",
+    "NotReady",
+    "NotUpToBound",
+    "Position",
     "ProcessingError",
     "Processor",
     "ProcessorContext",
@@ -66,10 +79,15 @@ __all__ = [
     "ProducedRecord",
     "ProductionError",
     "PunctuationType",
+    "ReadOnlyKeyValueView",
+    "ReadOnlySessionView",
+    "ReadOnlyVersionedView",
+    "ReadOnlyWindowView",
     "Record",
     "RecordContext",
     "RecordMetadata",
     "Repartitioned",
+    "Requirements",
     "Response",
     "Serde",
     "SerdeError",
@@ -102,11 +120,13 @@ __all__ = [
     "TopologyError",
     "TransformerContext",
     "UncaughtAction",
+    "UnknownStore",
     "UnlimitedWindows",
     "UsePartitionTimeOnInvalidTimestamp",
     "ValueAndTimestamp",
     "ValueTransformer",
     "VersionedRecord",
+    "ViewError",
     "WallclockTimestampExtractor",
     "Window",
     "Windowed",

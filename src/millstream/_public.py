@@ -28,12 +28,16 @@ from millstream.dsl.windowed import TimeWindowedKStream as TimeWindowedKStream
 from millstream.errors import ArgumentError as ArgumentError
 from millstream.errors import DeserializationError as DeserializationError
 from millstream.errors import MillstreamError as MillstreamError
+from millstream.errors import NotReady as NotReady
+from millstream.errors import NotUpToBound as NotUpToBound
 from millstream.errors import ProcessingError as ProcessingError
 from millstream.errors import ProductionError as ProductionError
 from millstream.errors import SerdeError as SerdeError
 from millstream.errors import StateStoreError as StateStoreError
 from millstream.errors import StreamsError as StreamsError
 from millstream.errors import TopologyError as TopologyError
+from millstream.errors import UnknownStore as UnknownStore
+from millstream.errors import ViewError as ViewError
 from millstream.extractors import ConsumedRecord as ConsumedRecord
 from millstream.extractors import FailOnInvalidTimestamp as FailOnInvalidTimestamp
 from millstream.extractors import LogAndSkipOnInvalidTimestamp as LogAndSkipOnInvalidTimestamp
@@ -76,6 +80,8 @@ from millstream.suppressed import BufferConfig as BufferConfig
 from millstream.suppressed import Suppressed as Suppressed
 from millstream.topology import Topology as Topology
 from millstream.topology import TopologyDescription as TopologyDescription
+from millstream.views.queries import Position as Position
+from millstream.views.queries import Requirements as Requirements
 from millstream.windows import EmitStrategy as EmitStrategy
 from millstream.windows import JoinWindows as JoinWindows
 from millstream.windows import SessionWindows as SessionWindows

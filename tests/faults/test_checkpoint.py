@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,6 +12,8 @@ import pytest
 from tests.spark.conftest import Apps, apps, counting, counts
 
 from millstream import StateStoreError, StreamsConfig, StreamsError, Topology
+from millstream.kafka.admin import Admin
+from millstream.kafka.broker import DevBroker
 
 __all__ = ["apps", "counting", "counts"]  # fixtures
 
@@ -61,7 +64,7 @@ def test_an_older_copy_of_the_checkpoint_is_refused(
 
 
 @pytest.mark.parametrize("guarantee", ["exactly_once_v2", "at_least_once"])
-def test_a_lost_checkpoint_is_refused(
+def test_a_lost_checkpoint_is_rebuilt_from_kafka(
     apps: Apps,
     counting: Callable[..., Topology],
     topics: tuple[str, str],
@@ -70,14 +73,40 @@ def test_a_lost_checkpoint_is_refused(
     guarantee: str,
 ) -> None:
     config = apps.config(processing_guarantee=guarantee)
+    elsewhere = replace(config, checkpoint_location=checkpoint_of(config).with_name(f"{config.application_id}-other"))
+    produce(topics[0], some(50))
+    apps.run_once(counting(*topics), config)
+    produce(topics[0], some(50))
+    apps.run_once(counting(*topics), elsewhere)  # a checkpoint that is not where it was is as lost
+    shutil.rmtree(checkpoint_of(elsewhere))
+    checkpoint_of(elsewhere).mkdir()
+    produce(topics[0], some(50))
+    apps.run_once(counting(*topics), elsewhere)
+    produce(topics[0], some(50))
+    apps.run_once(counting(*topics), elsewhere)
+    assert counts(topics[1]) == {f"k{key}": list(range(1, 41)) for key in range(5)}
+    with pytest.raises(StreamsError, match="belong to another checkpoint"):
+        apps.run_once(counting(*topics), config)  # the one that was lost comes back
+
+
+def test_a_lost_checkpoint_and_lost_changelogs_are_refused(
+    apps: Apps,
+    counting: Callable[..., Topology],
+    topics: tuple[str, str],
+    produce: Produce,
+    counts: Counts,
+    broker: DevBroker,
+) -> None:
+    config = apps.config()
     produce(topics[0], some(50))
     apps.run_once(counting(*topics), config)
     shutil.rmtree(checkpoint_of(config))
+    with closing(Admin(StreamsConfig(application_id="look", bootstrap_servers=broker.bootstrap_servers))) as admin:
+        admin.delete_topics([topic for topic in admin.topics() if topic.endswith("-changelog")])
     with pytest.raises(StreamsError, match="its checkpoint is not here") as raised:
         apps.run_once(counting(*topics), config)
     assert str(checkpoint_of(config)) in str(raised.value)
-    with pytest.raises(StreamsError, match="its checkpoint is not here"):
-        apps.run_once(counting(*topics), replace(config, checkpoint_location=checkpoint_of(config).with_name("other")))
+    assert "-changelog are missing" in str(raised.value)
     assert counts(topics[1]) == {f"k{key}": list(range(1, 11)) for key in range(5)}
 
 

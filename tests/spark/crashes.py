@@ -131,13 +131,17 @@ class App:
         self.start()
         return how.name
 
-    def kill_driver(self) -> str:
-        """Kill the process and its JVM at once, and start it again."""
+    def kill(self) -> None:
+        """Kill the process and its JVM at once."""
         assert self._process is not None
         own = self._process.pid
         for process in [p for p in self.processes() if p.pid == own or (p.parent == own and "java" in p.command)]:
             _kill(process.pid)
         self._process.wait()
+
+    def kill_driver(self) -> str:
+        """Kill the process and its JVM at once, and start it again."""
+        self.kill()
         self.start()
         return "driver"
 
@@ -207,8 +211,11 @@ def _kill(pid: int) -> None:
 class Feed:
     """Produces clicks and buys at a steady rate, each exactly once, until all are out."""
 
-    def __init__(self, bootstrap: str, records: int, a_second: float, seed: int, users: int = 40) -> None:
+    def __init__(
+        self, bootstrap: str, records: int, a_second: float, seed: int, users: int = 40, first: int = 0
+    ) -> None:
         self.records = records
+        self._first = first
         self.clicks: Counter[str] = Counter()
         self.minutes: Counter[str] = Counter()
         self._chance = random.Random(seed)
@@ -242,7 +249,7 @@ class Feed:
         try:
             begun = time.monotonic()
             for number in range(self.records):
-                self._send(number)
+                self._send(self._first + number)
                 ahead = (number + 1) / self._a_second - (time.monotonic() - begun)
                 if ahead > 0.05:
                     self._producer.poll(ahead)
@@ -308,12 +315,17 @@ class Results:
             self._poll()
             assert time.monotonic() < deadline, f"the end of the results: {self._at_end} of {ends}"
 
-    def check(self, feed: Feed) -> None:
+    def check(self, *feeds: Feed) -> None:
         """Every count from 1 to n once and in order, for every user and every minute; every pair once."""
+        records = sum(feed.records for feed in feeds)
+        clicks, minutes = Counter[str](), Counter[str]()
+        for feed in feeds:
+            clicks += feed.clicks
+            minutes += feed.minutes
         for topic, expected in (
-            (crash_app.VISIT_COUNTS, feed.clicks),
-            (crash_app.COUNTS, feed.clicks),
-            (crash_app.MINUTES, feed.minutes),
+            (crash_app.VISIT_COUNTS, clicks),
+            (crash_app.COUNTS, clicks),
+            (crash_app.MINUTES, minutes),
         ):
             found = self.values[topic]
             wrong = {key: _gaps(found.get(key, []), count) for key, count in expected.items()}
@@ -321,10 +333,10 @@ class Results:
             assert not wrong, f"{topic}: {len(wrong)} of {len(expected)} keys are wrong, such as {_some(wrong)}"
             assert found.keys() == expected.keys()
         pairs = self.values[crash_app.PAIRS]
-        wrong = {str(n): pairs.get(str(n), []) for n in range(feed.records)}
+        wrong = {str(n): pairs.get(str(n), []) for n in range(records)}
         wrong = {number: found for number, found in wrong.items() if found != [f"{number}+{number}"]}
-        assert not wrong, f"pairs: {len(wrong)} of {feed.records} are wrong, such as {_some(wrong)}"
-        assert len(pairs) == feed.records
+        assert not wrong, f"pairs: {len(wrong)} of {records} are wrong, such as {_some(wrong)}"
+        assert len(pairs) == records
 
     def close(self) -> None:
         """Leave."""

@@ -8,9 +8,23 @@ from pathlib import Path
 import pytest
 from confluent_kafka import TopicPartition
 
+from millstream import Consumed, Grouped, Serdes, StreamsBuilder, StreamsConfig
+from millstream.changelogs import changelogs_of
 from millstream.errors import StreamsError
-from millstream.spark.driver.agreement import Committed, SparkLog, check_known, check_new, note, read_note
-from millstream.spark.state.markers import Marker, check_marker, content_of, read_marker
+from millstream.spark.driver.agreement import Known, SparkLog, check_known
+from millstream.spark.driver.recovery import check_whole
+from millstream.spark.plan import Plan
+from millstream.spark.program import Program
+from millstream.spark.state.markers import (
+    BATCH,
+    Committed,
+    Marker,
+    check_marker,
+    content_of,
+    input_offset,
+    read_marker,
+    read_note,
+)
 from millstream.spark.state.statefiles import Version
 
 HERE = "abc"
@@ -30,6 +44,29 @@ def marker(batch: int, *, checkpoint: str = HERE, content: str | None = None) ->
     return Marker(checkpoint, "0_0/0", batch, content or content_of(ENDS[batch]), Version(batch, 0))
 
 
+def done(batch: int) -> Marker:
+    return Marker(HERE, BATCH, batch, "", None)
+
+
+def application(*, stateful: bool = True, exchange: bool = False, exactly_once: bool = True) -> Program:
+    builder = StreamsBuilder()
+    stream = builder.stream("in", Consumed(Serdes.string, Serdes.string))
+    if exchange:
+        stream = stream.select_key(lambda key, value: value).repartition()
+    if stateful:
+        stream.group_by_key(Grouped(Serdes.string, Serdes.string)).count()
+    topology = builder.build()
+    config = StreamsConfig(
+        application_id="orders", processing_guarantee="exactly_once_v2" if exactly_once else "at_least_once"
+    )
+    plan = Plan(topology, {"in": 1})
+    return Program("run", topology, plan, config, 1, "/c", None, HERE, {}, changelogs_of(topology, "orders"))
+
+
+def check(spark_log: SparkLog, notes: list[Committed], markers: list[Marker]) -> None:
+    check_known(application(), spark_log, Known([], notes, markers))
+
+
 def committed(batch: int, checkpoint: str = HERE) -> Committed:
     return Committed(checkpoint, "/checkpoints/orders", batch)
 
@@ -39,7 +76,8 @@ def test_markers_and_notes_survive_their_way_through_kafka() -> None:
     assert (at.topic, at.partition, at.offset) == ("app-progress", 7, 5)
     assert read_marker(at) == marker(4)
     assert read_marker(TopicPartition("app-progress", 7, -1001)) is None
-    assert read_note(note(HERE, "/checkpoints/orders", 4)) == committed(4)
+    offset = input_offset(("in", 3), 17, committed(4))
+    assert (offset.topic, offset.partition, offset.offset, read_note(offset.metadata)) == ("in", 3, 17, committed(4))
     assert read_note("") is None
     assert read_note(None) is None
     assert read_note('{"checkpoint": 3}') is None  # somebody else's
@@ -69,13 +107,13 @@ def test_a_damaged_entry_is_told(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("batches", [(1, 2, 3), (3,), (3, 4)])
 def test_a_checkpoint_that_is_as_far_as_its_outputs_goes_on(tmp_path: Path, batches: tuple[int, ...]) -> None:
-    check_known(HERE, log(tmp_path, *batches), [committed(3)], [marker(3), marker(1)])
+    check(log(tmp_path, *batches), [committed(3)], [marker(3), marker(1)])
 
 
 @pytest.mark.parametrize("batches", [(), (1,), (1, 2)])
 def test_a_checkpoint_that_went_back_is_refused(tmp_path: Path, batches: tuple[int, ...]) -> None:
     with pytest.raises(StreamsError, match="gone back") as raised:
-        check_known(HERE, log(tmp_path, *batches), [], [marker(1), marker(3)] if batches else [marker(3)])
+        check(log(tmp_path, *batches), [], [marker(1), marker(3)] if batches else [marker(3)])
     assert "up to batch 3" in str(raised.value)
     assert "millstream reset" in str(raised.value)
 
@@ -83,39 +121,69 @@ def test_a_checkpoint_that_went_back_is_refused(tmp_path: Path, batches: tuple[i
 def test_a_batch_of_the_same_number_with_other_records_is_refused(tmp_path: Path) -> None:
     """The newest entries were lost, and the application went on with a copy of Kafka that had other records."""
     with pytest.raises(StreamsError, match="gone back"):
-        check_known(HERE, log(tmp_path, 1, 2, 3), [], [marker(3, content="other")])
+        check(log(tmp_path, 1, 2, 3), [], [marker(3, content="other")])
 
 
 def test_the_progress_of_another_checkpoint_is_refused(tmp_path: Path) -> None:
     spark_log = log(tmp_path, 1, 2, 3)
     with pytest.raises(StreamsError, match="another checkpoint") as raised:
-        check_known(HERE, spark_log, [committed(2, "xyz")], [])
+        check(spark_log, [committed(2, "xyz")], [])
     assert "/checkpoints/orders" in str(raised.value)
     with pytest.raises(StreamsError, match="another checkpoint"):
-        check_known(HERE, spark_log, [], [marker(2, checkpoint="xyz")])
+        check(spark_log, [], [marker(2, checkpoint="xyz")])
 
 
-def test_an_application_that_never_ran_begins() -> None:
-    check_new("orders", True, [], [])
+def test_forgotten_progress_of_an_unfinished_batch_is_refused(tmp_path: Path) -> None:
+    """Brokers forget the offsets of a group that is away for a week: were the outputs of the last batch out?"""
+    spark_log = log(tmp_path, 1, 2, 3)
+    with pytest.raises(StreamsError, match="in Kafka is gone"):
+        check(spark_log, [], [])
+    commits = tmp_path / "spark" / "commits"
+    commits.mkdir()
+    (commits / "2").write_text("v1")
+    check(SparkLog.read(str(tmp_path)), [], [])  # it was done
+    check(SparkLog({1: "a"}, has_unfinished=True), [], [])  # killed in its first batch
+
+
+WITHIN = [marker(3), marker(2), done(3)]  # a task that had nothing to do in batch 3
+CUT = [marker(4), marker(3), done(3)]
 
 
 @pytest.mark.parametrize(
-    ("keeps_state", "notes", "markers"),
+    ("program", "notes", "markers"),
     [
-        (True, [committed(3)], []),  # state would be empty, and the records that made it are behind the offsets
-        (True, [], [marker(1)]),
-        (False, [committed(2)], [marker(3)]),  # outputs of batch 3 are out, and its records would be read again
-        (False, [], [marker(1)]),
+        (application(), [committed(4), committed(3)], CUT),  # each lane by itself, inputs and outputs
+        (application(exchange=True), [committed(3)], WITHIN),
+        (application(exchange=True, exactly_once=False), [committed(3)], CUT),  # some come again
+        (application(exchange=True, stateful=False), [committed(3)], WITHIN),
     ],
 )
-def test_a_lost_checkpoint_is_told(keeps_state: bool, notes: list[Committed], markers: list[Marker]) -> None:
-    with pytest.raises(StreamsError, match="'orders' has run before") as raised:
-        check_new("orders", keeps_state, notes, markers)
+def test_an_application_between_two_batches_is_whole(
+    program: Program, notes: list[Committed], markers: list[Marker]
+) -> None:
+    check_whole(program, Known([], notes, markers), [])
+
+
+@pytest.mark.parametrize("stateful", [True, False])
+@pytest.mark.parametrize(
+    ("notes", "markers"),
+    [
+        ([committed(3)], CUT),
+        ([committed(4)], WITHIN),  # the wave had no outputs, but handed something over
+        ([committed(3)], [marker(3)]),  # nobody said that it was done
+    ],
+)
+def test_a_batch_that_is_cut_in_two_is_told(stateful: bool, notes: list[Committed], markers: list[Marker]) -> None:
+    with pytest.raises(StreamsError, match="cut in two") as raised:
+        check_whole(application(exchange=True, stateful=stateful), Known([], notes, markers), [])
+    assert "/checkpoints/orders" in str(raised.value)
     assert "millstream reset" in str(raised.value)
 
 
-def test_what_keeps_no_state_goes_on_without_its_checkpoint() -> None:
-    check_new("orders", False, [committed(3), committed(3)], [marker(3), marker(2)])
+def test_missing_changelogs_are_told() -> None:
+    with pytest.raises(StreamsError, match="its checkpoint is not here") as raised:
+        check_whole(application(), Known([], [committed(3)], []), ["orders-counts-changelog"])
+    assert "orders-counts-changelog" in str(raised.value)
 
 
 def test_a_wave_looks_at_its_markers() -> None:

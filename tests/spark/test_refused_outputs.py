@@ -95,7 +95,8 @@ class Bench:
         try:
             for chunk in chunks:
                 writing.add(TASK, self.processed(chunk))
-            writing.commit({0: Marker("c1", "0_0/0", 7, "content", None)}, self._membership)
+            marker = Marker("c1", "0_0/0", 7, "content", None)
+            writing.commit([marker.at(self._program.progress_topic, 0)], self._membership)
         except BaseException:
             self.outputs.abort()
             raise

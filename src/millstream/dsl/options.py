@@ -266,8 +266,7 @@ class StreamJoined(_Option):
         store_name: begins the names of the join's stores.
         this_store: the left store, from `Stores`, with duplicates and the join's size and retention.
         other_store: the right store.
-        logging: make the stores survive a crash.
-        log_config: settings of the stores' changelog topics.
+        logging: keep the stores' changes in Kafka; a mapping has settings of their changelog topics.
         dsl_store: "rocksdb" or "in_memory", for stores that are not given; the configuration's choice if missing.
 
     >>> from datetime import timedelta
@@ -287,8 +286,7 @@ class StreamJoined(_Option):
     store_name: str | None = None
     this_store: StoreSupplier | None = None
     other_store: StoreSupplier | None = None
-    logging: bool = True
-    log_config: Mapping[str, str] = field(default_factory=dict, hash=False)
+    logging: bool | Mapping[str, str] = field(default=True, hash=False)
     dsl_store: DslStore | None = None
 
     def __post_init__(self) -> None:
@@ -340,8 +338,8 @@ class Materialized(_Option):
         key: serde of the keys.
         value: serde of the values.
         caching: collect updates and pass on the last of each key at commit.
-        logging: make the store survive a crash.
-        log_config: settings of the changelog topic.
+        logging: keep the store's changes in Kafka, so that it survives everything; a mapping has settings of the
+            changelog topic, as `{"min.compaction.lag.ms": "60000"}`.
         retention: how long windows are kept.
         store: the store itself, from `Stores`; its name counts.
         dsl_store: "rocksdb" or "in_memory", without a store; the configuration's choice if missing.
@@ -360,8 +358,7 @@ class Materialized(_Option):
     key: Serde[Any] | None = None
     value: Serde[Any] | None = None
     caching: bool = True
-    logging: bool = True
-    log_config: Mapping[str, str] = field(default_factory=dict, hash=False)
+    logging: bool | Mapping[str, str] = field(default=True, hash=False)
     retention: timedelta | None = None
     store: StoreSupplier | None = None
     dsl_store: DslStore | None = None

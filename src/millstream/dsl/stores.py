@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from millstream.config import StreamsConfig
@@ -109,8 +110,7 @@ def join_store(
         key,
         value,
         caching=False,
-        logging=joined.logging,
-        log_config=joined.log_config,
+        **_log(joined.logging),
     )
 
 
@@ -197,6 +197,12 @@ def _builder(
         materialized.key or key,
         materialized.value or value,
         caching=materialized.caching and caching,
-        logging=materialized.logging,
-        log_config=materialized.log_config,
+        **_log(materialized.logging),
     )
+
+
+def _log(logging: bool | Mapping[str, str]) -> dict[str, Any]:
+    """What a builder is told of a store's changelog."""
+    if isinstance(logging, bool):
+        return {"logging": logging}
+    return {"logging": True, "log_config": dict(logging)}

@@ -208,7 +208,7 @@ class _StreamStreamJoin:
             self._this.key,
             self._this.value,
             self._other.value,
-            logging=options.logging,
+            logging=options.logging is not False,
         )
 
 

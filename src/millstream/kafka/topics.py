@@ -37,6 +37,11 @@ def changelog_topic(name: str, partitions: int, config: Mapping[str, str] | None
     return NewTopic(name, partitions, config or {}, _created({"cleanup.policy": "compact"}))
 
 
+def progress_topic(name: str, partitions: int) -> NewTopic:
+    """The topic that has what tasks know beside their stores: the last of each is kept."""
+    return changelog_topic(name, partitions)
+
+
 def window_changelog_topic(
     name: str,
     partitions: int,

@@ -536,5 +536,8 @@ class KafkaStreams:
 
 def _ask_for_ownership(config: StreamsConfig) -> Ownership:
     """Begin to ask for the ownership of an application, with the id of its checkpoint, or of the one to be made."""
-    known = Checkpoint(checkpoint_location(config)).known_id()
-    return Ownership(config, known or uuid.uuid4().hex[:12])
+    checkpoint = Checkpoint(checkpoint_location(config))
+    known = checkpoint.known_id()
+    if known is not None:
+        return Ownership(config, known)
+    return Ownership(config, uuid.uuid4().hex[:12], checkpoint.known_id)

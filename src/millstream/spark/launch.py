@@ -9,24 +9,25 @@ import os
 import shutil
 import time
 import uuid
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
+from millstream.changelogs import changelogs_of, new_topics
 from millstream.config import StreamsConfig
 from millstream.errors import StreamsError
 from millstream.kafka.admin import Admin
-from millstream.kafka.clients import make_producer
-from millstream.kafka.topics import NewTopic
+from millstream.kafka.topics import progress_topic
 from millstream.spark.calls import client as lane_client
 from millstream.spark.calls.run_directory import drivers_directory
 from millstream.spark.calls.shipping import PROGRAM, shipped
-from millstream.spark.driver.agreement import check_agreement, progress_of
+from millstream.spark.driver.agreement import Known, SparkLog, check_known, progress_of
 from millstream.spark.driver.control import Control, LastBatch
 from millstream.spark.driver.lane_logs import LaneLogs
 from millstream.spark.driver.ownership import Ownership
+from millstream.spark.driver.recovery import adopt, find_origin, shut_out
 from millstream.spark.driver.source import FORMAT, SCHEMA, MillstreamSource, Run
 from millstream.spark.driver.statistics import Statistics
 from millstream.spark.exchange.parcels import unpack
@@ -34,7 +35,8 @@ from millstream.spark.exchange.waves import wave_function
 from millstream.spark.plan import Plan
 from millstream.spark.program import Program
 from millstream.spark.startup.session import lanes_of
-from millstream.spark.state.checkpoint import Checkpoint, checkpoint_location, run_name
+from millstream.spark.state.checkpoint import Checkpoint, Remembered, checkpoint_location, run_name
+from millstream.spark.state.origin import Origin
 from millstream.spark.topics.written import made_topics, written_topics
 from millstream.topology.nodes import SourceNode
 from millstream.topology.topology import Topology
@@ -116,18 +118,20 @@ def launch(topology: Topology, config: StreamsConfig, session: SparkSession, own
         # Elsewhere the driver's number means nothing.
         driver = os.getpid() if str(session.sparkContext.master).startswith("local") else None
         program = Program(
-            run_id, topology, plan, config, lanes, checkpoint.location, driver, remembered.id, remembered.markers
+            run_id,
+            topology,
+            plan,
+            config,
+            lanes,
+            checkpoint.location,
+            driver,
+            remembered.id,
+            remembered.markers,
+            changelogs_of(topology, config.application_id),
         )
-        admin.ensure_topic(NewTopic(program.progress_topic, max(1, len(remembered.markers))))
-        check_agreement(
-            program,
-            ownership,
-            admin.partition_counts([program.progress_topic])[program.progress_topic],
-            is_new=remembered.is_new,
-        )
-        checkpoint.remember(remembered)
-    if config.exactly_once and remembered.moved:  # their lanes do not shut out those they had before
-        _shut_out(program, remembered.lanes)
+        program = _agreed(program, remembered, checkpoint, ownership, admin)
+    if remembered.moved:  # their lanes do not shut out those they had before
+        shut_out(program, remembered.lanes)
     directory = drivers_directory(run_id)
     pickled = shipped(program)
     (directory / PROGRAM).write_bytes(pickled)
@@ -135,6 +139,32 @@ def launch(topology: Topology, config: StreamsConfig, session: SparkSession, own
         lane_client.warm_up(run_id, lanes, driver, pickled)
     logs = LaneLogs(directory, 0 if driver is None else lanes)
     return Launched(program, session, directory, Control(directory), logs)
+
+
+def _agreed(
+    program: Program, remembered: Remembered, checkpoint: Checkpoint, ownership: Ownership, admin: Admin
+) -> Program:
+    """Have the application's own topics, and see that Kafka and the checkpoint belong together."""
+    admin.ensure_topic(progress_topic(program.progress_topic, max(1, len(remembered.markers))))
+    partitions = admin.partition_counts([program.progress_topic])[program.progress_topic]
+    tasks = {part.id: part.partitions for part in program.plan.parts.values()}
+    made = admin.create_topics(new_topics(program.changelogs, program.topology, program.config, tasks))
+    if remembered.is_new:
+        origin = find_origin(program, ownership, admin, partitions, made=made)
+        if origin is not None:
+            origin.write(checkpoint)
+    else:
+        origin = Origin.read(checkpoint)
+    program = replace(program, origin=origin)
+    if not remembered.is_new:
+        spark_log = SparkLog.read(program.checkpoint)
+        if origin is None or spark_log.latest is not None:
+            check_known(program, spark_log, Known.read(program, ownership, partitions))
+            origin = None
+    checkpoint.remember(remembered)
+    if origin is not None:
+        adopt(program, ownership, partitions)
+    return program
 
 
 def _external_topics(topology: Topology, config: StreamsConfig, admin: Admin) -> dict[str, int]:
@@ -153,9 +183,3 @@ def _external_topics(topology: Topology, config: StreamsConfig, admin: Admin) ->
             hint="create them, for instance with: millstream topics create NAME --partitions 4",
         )
     return known | made_topics(written_topics(topology, config), known, admin)
-
-
-def _shut_out(program: Program, lanes: int) -> None:
-    """End what lanes of an earlier run may still have under way."""
-    for lane in range(lanes):
-        make_producer(program.config, program.transactional_id(lane)).init_transactions(60)

@@ -7,12 +7,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 
+from millstream.changelogs import Changelog
 from millstream.config import StreamsConfig
 from millstream.errors import StreamsError
 from millstream.kafka.admin import Admin
 from millstream.processors.user import UserOperator
 from millstream.spark.plan import Plan, TaskId
 from millstream.spark.state.checkpoint import marker_name
+from millstream.spark.state.markers import Committed
+from millstream.spark.state.origin import Origin
 from millstream.topology.nodes import OffsetReset, ProcessorNode, SourceNode
 from millstream.topology.topology import Topology
 
@@ -31,6 +34,8 @@ class Program:
         driver: process id of the driver, if lanes run on its machine and are to end with it.
         checkpoint_id: names the checkpoint, so that progress on another one is not mistaken for progress on this one.
         markers: the partition of the progress topic for each task and wave.
+        changelogs: where the changes of stores are kept in Kafka.
+        origin: what the checkpoint was rebuilt from; None if it has been there from the start.
     """
 
     run_id: str
@@ -42,6 +47,8 @@ class Program:
     driver: int | None
     checkpoint_id: str = ""
     markers: Mapping[str, int] = field(default_factory=dict, hash=False)
+    changelogs: Mapping[str, Changelog] = field(default_factory=dict, hash=False)
+    origin: Origin | None = None
 
     @property
     def progress_topic(self) -> str:
@@ -55,6 +62,14 @@ class Program:
     def marker(self, task_id: TaskId, wave: int) -> int:
         """The partition of the progress topic that tells how far a task's outputs of a wave are committed."""
         return self.markers[marker_name(task_id, wave)]
+
+    def note_of(self, task_id: TaskId) -> int:
+        """The partition of the progress topic that has what a task knows beside the rows of its stores."""
+        return self.marker(task_id, min(self.plan.parts[task_id.sub_topology].topics.values()))
+
+    def committed(self, batch: int) -> Committed:
+        """What stands beside the input offsets of a batch."""
+        return Committed(self.checkpoint_id, self.checkpoint, batch, self.lanes)
 
     @property
     def has_user_code(self) -> bool:

@@ -245,6 +245,11 @@ class Task:
         return {(state.topic, state.partition): state.position for state in self._queues.states()}
 
     @property
+    def state_stores(self) -> Mapping[str, StateStore]:
+        """Its own open stores, by name, as their host sees them."""
+        return self._stores.by_name
+
+    @property
     def stores(self) -> dict[str, object]:
         """Its own open stores, by name."""
         return dict(self._stores.by_name)

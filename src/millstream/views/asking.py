@@ -6,6 +6,7 @@ Keys and values are bytes here.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 from millstream.errors import NotUpToBound, PartitionNotHere, ViewError, WrongQuery
@@ -120,19 +121,36 @@ class Asking:
                 if not instances:
                     raise why.get(number) or not_ready(view, number)
                 groups.setdefault(instances[0], []).append(number)
-            for instance, numbers in groups.items():
-                try:
-                    answers.append(self._of(instance, view, query, needs, numbers))
-                except ViewError as error:
-                    if not error.retriable:
-                        raise
-                    for number in numbers:  # another copy may do
-                        why.setdefault(number, error)
-                        whom[number].pop(0)
-                else:
+            for numbers, found in self._of_all(groups, view, query, needs):
+                if isinstance(found, Answer):
+                    answers.append(found)
                     for number in numbers:
                         del whom[number]
+                elif not found.retriable:
+                    raise found
+                else:  # another copy may do
+                    for number in numbers:
+                        why.setdefault(number, found)
+                        whom[number].pop(0)
         return self._merged(view, query, needs, answers)
+
+    def _of_all(
+        self, groups: dict[Instance, list[int]], view: ViewStore, query: Query, needs: Requirements
+    ) -> list[tuple[list[int], Answer | ViewError]]:
+        """What instances answer; several of them at the same time, if it is a scan."""
+
+        def asked(instance: Instance) -> Answer | ViewError:
+            try:
+                return self._of(instance, view, query, needs, groups[instance])
+            except ViewError as error:
+                return error
+
+        if len(groups) == 1 or lookup.is_of_one_key(query):
+            found = [asked(instance) for instance in groups]
+        else:
+            with ThreadPoolExecutor(len(groups)) as threads:
+                found = list(threads.map(asked, groups))
+        return list(zip(groups.values(), found, strict=True))
 
     def _of(
         self, instance: Instance, view: ViewStore, query: Query, needs: Requirements, partitions: list[int]

@@ -5,7 +5,8 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Iterable
-from itertools import groupby
+from itertools import groupby, repeat
+from operator import itemgetter
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from threading import Event
@@ -24,6 +25,7 @@ log = logging.getLogger("millstream.views")
 _POLL_SECONDS = 0.1
 _AT_ONCE = 5000
 _CHECKPOINT_SECONDS = 5.0
+_FIRST, _SECOND = itemgetter(0), itemgetter(1)
 _AWAY = frozenset(
     {ClientError.OFFSET_OUT_OF_RANGE, ClientError._AUTO_OFFSET_RESET}
 )  # the broker does not have the offset that comes next
@@ -55,6 +57,8 @@ class Reading:
         self._anew: SimpleQueue[Layout] = SimpleQueue()
         self._stop = Event()
         self._saved = time.monotonic()
+        #: Only a user's processor of a global store may look at them.
+        self._heeds_headers = bool(topology.global_stores)
         self._watch = ErrorWatch()
         self._consumer: Consumer
 
@@ -166,41 +170,35 @@ class Reading:
 
     def _take(self, messages: list[Message]) -> None:
         """Apply what was read: all records of a partition at once, so that who asks sees all of them or none."""
-        by_partition: dict[tuple[str, int], list[Message]] = {}
-        for source, run in groupby(messages, _source):
-            by_partition.setdefault(source, []).extend(run)
+        events = [message for message in messages if message.error() is not None]
+        if events:
+            messages = [message for message in messages if message.error() is None]
+        # One call for each field, not one for each field and record: this is done for all records.
+        fields = [map(field, messages) for field in (Message.offset, Message.key, Message.value)]
+        headers = map(Message.headers, messages) if self._heeds_headers else repeat(None, len(messages))
+        records = zip(*fields, map(_SECOND, map(Message.timestamp, messages)), headers, strict=True)
+        by_partition: dict[tuple[str, int], list[Record]] = {}
+        for source, run in groupby(zip(map(_source, messages), records, strict=True), _FIRST):
+            by_partition.setdefault(source, []).extend(map(_SECOND, run))
         for source, found in by_partition.items():
-            copies = self.feeds.get(source)
-            if copies is None:
-                if source[0] is None:
-                    self._note(found[0].error())
-                continue
-            reached = None
-            lost = False
-            records: list[Record] = []
-            as_record = _record_with_headers if any(copy.view.is_global for copy in copies) else _record
-            for message in found:
-                error = message.error()
-                if error is None:
-                    records.append(as_record(message))
-                elif error.code() == ClientError._PARTITION_EOF:
-                    reached = message.offset()
-                elif error.code() in _AWAY:
-                    lost = True
-                else:
-                    self._note(error)
-            for copy in copies:
-                if records:
-                    copy.apply(source[1], records)
-                if reached is not None:
-                    copy.reach(source[1], reached)
-            if lost:
-                log.warning("%s-%s has lost the records that come next: its copies are made anew", *source)
-                self._rebuild(source)
+            for copy in self.feeds.get(source, ()):
+                copy.apply(source[1], found)
+        for event in events:
+            self._heed(event)
 
-    def _note(self, error: ClientError | None) -> None:
-        if error is not None:
+    def _heed(self, event: Message) -> None:
+        source, error = _source(event), event.error()
+        copies = self.feeds.get(source, ())
+        if error is None:
+            raise AssertionError("no event")
+        if error.code() == ClientError._PARTITION_EOF:
+            for copy in copies:
+                copy.reach(source[1], event.offset() or 0)
+        elif error.code() not in _AWAY:
             self._watch(error)
+        elif copies:
+            log.warning("%s-%s has lost the records that come next: its copies are made anew", *source)
+            self._rebuild(source)
 
     def _rebuild(self, source: tuple[str, int]) -> None:
         for copy in self.feeds[source]:
@@ -229,12 +227,3 @@ class Reading:
 
 def _source(message: Message) -> tuple[str, int]:
     return message.topic(), message.partition()  # type: ignore[return-value]  # None in errors of the whole client
-
-
-def _record(message: Message) -> Record:
-    # Only a user's processor of a global store may look at headers.
-    return message.offset(), message.key(), message.value(), message.timestamp()[1], None  # type: ignore[return-value]
-
-
-def _record_with_headers(message: Message) -> Record:
-    return *_record(message)[:4], message.headers()

@@ -39,7 +39,7 @@ class Copy:
         self.given_up = False
         self.log = directory / f"{name}.log"
         self._command = list(command)
-        self._tag = f"{owner}/{name}"
+        self._tag = f"{owner}/{directory.name}/{name}"  # of this run: others may go on beside it
         self._environment = {**os.environ, OWNER: owner, COPY: self._tag}
         self._results = results
         self._lock = threading.RLock()

@@ -12,60 +12,44 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import msgspec
 from confluent_kafka import TopicPartition
 from pyarrow import fs
 
 from millstream.errors import StreamsError
 from millstream.spark.driver.ownership import Ownership
 from millstream.spark.program import Program
-from millstream.spark.state.markers import Marker, check_marker, content_of, gone_back, read_marker
+from millstream.spark.state.markers import (
+    BATCH,
+    Committed,
+    Marker,
+    check_marker,
+    content_of,
+    gone_back,
+    input_offset,
+    read_marker,
+    read_note,
+)
 from millstream.spark.state.statefiles import Version, filesystem
-from millstream.topology.nodes import ProcessorNode
 
-_WAYS_OUT = (
+#: With so many batches begun, at least one was marked as done.
+_MARKED_AFTER = 3
+WAYS_OUT = (
     "start with the checkpoint_location the application ran with, or with another application_id; to begin anew on "
     "purpose: millstream reset"
 )
 
 
 @dataclass(frozen=True)
-class Committed:
-    """What stands beside the input offsets that an application commits.
+class SparkLog:
+    """The batches in Spark's log, by our numbers: what each was.
 
     Args:
-        checkpoint: the id of its checkpoint.
-        location: where that was.
-        batch: the batch that ended at these offsets.
+        contents: of those that were begun.
+        has_unfinished: the last of them was not done.
     """
 
-    checkpoint: str
-    location: str
-    batch: int
-
-
-_encode = msgspec.json.Encoder().encode
-_decode = msgspec.json.Decoder(Committed).decode
-
-
-def note(checkpoint: str, location: str, batch: int) -> str:
-    """The metadata of input offsets."""
-    return _encode(Committed(checkpoint, location, batch)).decode()
-
-
-def read_note(metadata: str | None) -> Committed | None:
-    """What stands beside a committed offset; None if it was not committed by an application of ours."""
-    try:
-        return _decode(metadata or "")
-    except msgspec.MsgspecError:
-        return None
-
-
-@dataclass(frozen=True)
-class SparkLog:
-    """The batches in Spark's log, by our numbers: what each was."""
-
     contents: Mapping[int, str]
+    has_unfinished: bool = False
 
     @property
     def latest(self) -> int | None:
@@ -80,14 +64,20 @@ class SparkLog:
             StreamsError: an entry is damaged.
         """
         file_system, root = filesystem(checkpoint)
-        selector = fs.FileSelector(f"{root}/spark/offsets", allow_not_found=True)
+        begun, done = (
+            {
+                int(info.base_name): info.path
+                for info in file_system.get_file_info(fs.FileSelector(f"{root}/spark/{kind}", allow_not_found=True))
+                if info.base_name.isdigit()
+            }
+            for kind in ("offsets", "commits")
+        )
         contents = {}
-        for info in file_system.get_file_info(selector):
-            if info.base_name.isdigit():
-                with file_system.open_input_stream(info.path) as stream:
-                    end = _last_line(info.path, stream.read())
-                contents[int(end["batch"])] = content_of(end)
-        return cls(contents)
+        for path in begun.values():
+            with file_system.open_input_stream(path) as stream:
+                end = _last_line(path, stream.read())
+            contents[int(end["batch"])] = content_of(end)
+        return cls(contents, max(begun, default=-1) > max(done, default=-1))
 
 
 def _last_line(path: str, data: bytes) -> dict[str, Any]:
@@ -105,105 +95,91 @@ def _last_line(path: str, data: bytes) -> dict[str, Any]:
     return found
 
 
-def check_new(application_id: str, keeps_state: bool, notes: Iterable[Committed], markers: Iterable[Marker]) -> None:
-    """See that an application without a checkpoint may begin.
-
-    One without state goes on at the group's offsets, if they are as far as its outputs. What keeps state cannot: it
-    would be empty, and the records that made it are behind the offsets.
+@dataclass(frozen=True)
+class Known:
+    """What Kafka knows of an application.
 
     Args:
-        application_id: the application.
-        keeps_state: whether it has stores.
-        notes: what stands beside the group's offsets.
-        markers: its progress under exactly once.
-
-    Raises:
-        StreamsError: it has run before, and what it needs is not here.
+        inputs: the group's offsets of its input partitions.
+        notes: what stands beside them.
+        markers: its progress.
     """
-    noted, marked = list(notes), list(markers)
-    if not noted and not marked:
-        return
-    batch = max((note.batch for note in noted), default=-1)
-    if not keeps_state and all(marker.batch <= batch for marker in marked):
-        return
-    before = max(noted, key=lambda note: note.batch, default=None)
-    where = f"at {before.location} (id {before.checkpoint})" if before else f"with id {marked[0].checkpoint}"
-    raise StreamsError(
-        f"application '{application_id}' has run before, and its checkpoint is not here",
-        detail=f"its checkpoint was {where}; Kafka has its progress up to batch "
-        f"{max([batch, *(marker.batch for marker in marked)])}. Without the checkpoint its state would be empty, "
-        "while its records are behind the group's offsets",
-        hint=_WAYS_OUT,
-    )
+
+    inputs: list[TopicPartition]
+    notes: list[Committed]
+    markers: list[Marker]
+
+    @classmethod
+    def read(cls, program: Program, ownership: Ownership, progress_partitions: int, *, stable: bool = False) -> Known:
+        """Ask Kafka.
+
+        Args:
+            program: the application.
+            ownership: reads what its group has committed.
+            progress_partitions: how many partitions the progress topic has.
+            stable: wait for transactions that are about to end.
+        """
+        inputs = [
+            TopicPartition(topic, partition)
+            for topic, count in program.source_topics(program.plan.external).items()
+            for partition in range(count)
+        ]
+        progress = [TopicPartition(program.progress_topic, partition) for partition in range(progress_partitions)]
+        found = ownership.committed([*inputs, *progress], stable=stable)
+        notes = [note for at in found[: len(inputs)] if (note := read_note(at.metadata)) is not None]
+        markers = [marker for at in found[len(inputs) :] if (marker := read_marker(at)) is not None]
+        return cls([at for at in found[: len(inputs)] if at.offset >= 0], notes, markers)
 
 
-def check_known(checkpoint: str, log: SparkLog, notes: Iterable[Committed], markers: Iterable[Marker]) -> None:
+def check_known(program: Program, log: SparkLog, known: Known) -> None:
     """See that a checkpoint and Kafka's progress belong together.
 
     Args:
-        checkpoint: the checkpoint's id.
+        program: the application, with its checkpoint.
         log: what Spark's log knows.
-        notes: what stands beside the group's offsets.
-        markers: the progress of tasks.
+        known: what Kafka knows.
 
     Raises:
         StreamsError: they do not.
     """
-    for found in notes:
+    checkpoint = program.checkpoint_id
+    for found in known.notes:
         if found.checkpoint != checkpoint:
             raise StreamsError(
                 "the group's offsets belong to another checkpoint",
                 detail=f"they were committed at batch {found.batch} with the checkpoint at {found.location} "
                 f"(id {found.checkpoint}); this is id {checkpoint}",
-                hint=_WAYS_OUT,
+                hint=WAYS_OUT,
             )
     latest = log.latest
-    for marker in markers:
-        if latest is None or marker.batch > latest:
+    for marker in known.markers:
+        if marker.batch > (0 if latest is None else latest):  # 0: nothing was done since it was rebuilt
             here = "Spark's log is empty" if latest is None else f"Spark's log ends with batch {latest}"
             raise gone_back(marker, here)
         check_marker(marker, checkpoint, marker.batch, log.contents.get(marker.batch, marker.content))
-
-
-def check_agreement(program: Program, ownership: Ownership, progress_partitions: int, *, is_new: bool) -> None:
-    """Compare what Kafka knows of an application with its checkpoint.
-
-    Args:
-        program: the application.
-        ownership: reads what its group has committed.
-        progress_partitions: how many partitions the progress topic has.
-        is_new: whether the checkpoint was only just made.
-
-    Raises:
-        StreamsError: they do not belong together.
-    """
-    inputs = [
-        TopicPartition(topic, partition)
-        for topic, count in program.source_topics(program.plan.external).items()
-        for partition in range(count)
-    ]
-    progress = [TopicPartition(program.progress_topic, partition) for partition in range(progress_partitions)]
-    found = ownership.committed([*inputs, *progress])
-    notes = [note for at in found[: len(inputs)] if (note := read_note(at.metadata)) is not None]
-    markers = [marker for at in found[len(inputs) :] if (marker := read_marker(at)) is not None]
-    if is_new:
-        keeps_state = any(isinstance(node, ProcessorNode) and node.stores for node in program.topology.nodes.values())
-        check_new(program.config.application_id, keeps_state, notes, markers)
-    else:
-        check_known(program.checkpoint_id, SparkLog.read(program.checkpoint), notes, markers)
+    if program.config.exactly_once and not known.markers and log.has_unfinished and (latest or 0) >= _MARKED_AFTER:
+        raise StreamsError(
+            "the progress of the application in Kafka is gone",
+            detail=f"batch {latest} was under way when the application ended; whether its outputs are out stood beside "
+            "the group's offsets, which are not there any more (brokers forget those of a group that is away for "
+            "longer than offsets.retention.minutes)",
+            hint="to begin anew on purpose: millstream reset",
+        )
 
 
 def progress_of(program: Program, reports: Iterable[Mapping[str, Any]]) -> list[TopicPartition]:
-    """What to commit after a batch: its end, so that every lag tool shows it; at least once the markers, too.
+    """What to commit after a batch: its end, that it is done, and at least once the markers of its tasks.
 
     Args:
         program: the application.
         reports: what its lanes said of the batch.
     """
-    offsets = []
+    offsets: list[TopicPartition] = []
     for report in reports:
-        metadata = note(program.checkpoint_id, program.checkpoint, report["batch"])
-        offsets += [TopicPartition(topic, at, end, metadata=metadata) for topic, at, end in report["ends"]]
+        beside = program.committed(report["batch"])
+        offsets += [input_offset((topic, partition), end, beside) for topic, partition, end in report["ends"]]
+        done = Marker(program.checkpoint_id, BATCH, report["batch"], report["content"], None)
+        offsets.append(done.at(program.progress_topic, program.markers[BATCH]))
         if not program.config.exactly_once:
             offsets += [
                 Marker(program.checkpoint_id, marker, report["batch"], report["content"], Version(*task["state"])).at(

@@ -15,12 +15,13 @@ import threading
 import time
 from collections.abc import Callable, Iterable
 from contextlib import closing, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
 from typing import TypeVar
 
 from confluent_kafka import Consumer, KafkaException, Message, TopicPartition
+from confluent_kafka import KafkaError as ClientError
 
 from millstream.config import StreamsConfig, client_properties
 from millstream.errors import MillstreamError, StreamsError
@@ -29,6 +30,7 @@ from millstream.kafka.clients import ErrorWatch, make_consumer
 from millstream.kafka.errors import BrokerUnavailable, translate
 from millstream.kafka.group_admin import GroupAdmin, Member
 from millstream.kafka.topics import NewTopic
+from millstream.spark.calls.processes import alive
 
 log = logging.getLogger("millstream.client")
 
@@ -48,6 +50,8 @@ _SAY_SECONDS = 30.0
 _REQUEST_SECONDS = 10.0
 #: How long a broker may take to answer before it counts as away.
 _ANSWER_TIME = timedelta(seconds=5)
+#: How much later than it could a broker may take note that a member is dead.
+_PATIENCE_SECONDS = 5.0
 
 
 @dataclass(frozen=True)
@@ -95,10 +99,17 @@ class Ownership:
     Args:
         config: the application.
         checkpoint: the id of this copy's checkpoint.
+        look_again: answers the id of a checkpoint that another copy made there in the meantime; None if this copy had
+            one from the start.
     """
 
-    def __init__(self, config: StreamsConfig, checkpoint: str) -> None:
+    def __init__(
+        self, config: StreamsConfig, checkpoint: str, look_again: Callable[[], str | None] | None = None
+    ) -> None:
         self._config = config
+        self._look_again = look_again
+        #: Until when the owner before may still seem to be there.
+        self._patience = time.monotonic() + _SESSION_MS / 1000 + _PATIENCE_SECONDS
         self._self = Instance.here(checkpoint)
         self._topic = f"{config.application_id}-owner"
         self._watch = ErrorWatch()
@@ -110,6 +121,9 @@ class Ownership:
         self._failure: MillstreamError | None = None
         self._published: Path | None = None
         self._to_commit: dict[Partition, TopicPartition] = {}
+        #: Whether all that was to be committed is.
+        self._sent = True
+        self._is_waited_for = False
         self._thread = threading.Thread(target=self._run, name="millstream-ownership", daemon=True)
         self._thread.start()
 
@@ -156,13 +170,18 @@ class Ownership:
             self._published = path
             self._write()
 
-    def committed(self, partitions: Iterable[TopicPartition]) -> list[TopicPartition]:
+    def committed(self, partitions: Iterable[TopicPartition], *, stable: bool = False) -> list[TopicPartition]:
         """What the application's group has committed, with metadata; not what is still in a transaction.
 
         By another consumer: the one in the group answers nobody while it is polled.
+
+        Args:
+            partitions: of which topics.
+            stable: wait for the end of transactions; else lanes of an earlier run may have left some open.
         """
-        # Lanes of an earlier run may have left transactions open; their end is not waited for here.
-        consumer = make_consumer(self._config, overrides={"isolation.level": "read_uncommitted"})
+        consumer = make_consumer(
+            self._config, overrides={"isolation.level": "read_committed" if stable else "read_uncommitted"}
+        )
         wanted = list(partitions)
         try:
             return self._patiently(lambda _: self._ask_committed(consumer, wanted)) or []
@@ -173,12 +192,33 @@ class Ownership:
         try:
             return consumer.committed(partitions, _REQUEST_SECONDS)
         except KafkaException as error:
+            if error.args[0].code() == ClientError.UNSTABLE_OFFSET_COMMIT:
+                raise BrokerUnavailable("a transaction is just ending") from error
             raise translate(error, "read the progress", self._config.bootstrap_servers) from error
 
     def commit(self, offsets: Iterable[TopicPartition]) -> None:
         """Commit offsets of the group soon, without waiting for it: they are for people to look at."""
         with self._changed:
+            self._sent = False
             self._to_commit |= {(at.topic, at.partition): at for at in offsets}
+
+    def commit_now(self, offsets: Iterable[TopicPartition]) -> None:
+        """Commit offsets of the group, all or none, and wait until that is done.
+
+        Raises:
+            StreamsError: it could not be done.
+        """
+        self.commit(offsets)
+        with self._changed:
+            self._is_waited_for = True
+            done = self._changed.wait_for(lambda: self._sent or self._failure or self._closed, _JOIN_SECONDS)
+            self._is_waited_for = False
+            self._raise_failure()
+        if not done or self._closed:
+            raise StreamsError(
+                "the progress of the application could not be committed",
+                hint="this copy is not the owner any more, or the broker is away: start it again",
+            )
 
     def close(self) -> None:
         """Let another copy go on. Safe to call again."""
@@ -238,6 +278,12 @@ class Ownership:
         if holder is None:  # Kafka does not know yet that this copy has left
             self._pause(_LOOK_SECONDS)
             return
+        if holder.checkpoint != self._self.checkpoint and self._look_again is not None:
+            if self._look_again() == holder.checkpoint:
+                self._self = replace(self._self, checkpoint=holder.checkpoint)
+            elif self._may_be_dead(holder):
+                self._pause(_LOOK_SECONDS)
+                return
         if holder.checkpoint != self._self.checkpoint:
             raise StreamsError(
                 f"application '{self._config.application_id}' already runs with another checkpoint",
@@ -249,6 +295,13 @@ class Ownership:
             log.warning("'%s' runs on %s, taking over when it ends", self._config.application_id, holder)
             self._set(holder=holder)
         self._pause(_LOOK_SECONDS)
+
+    def _may_be_dead(self, holder: Instance) -> bool:
+        """Whether an owner may have died with its checkpoint, only that Kafka does not know yet."""
+        here = holder.host == self._self.host
+        if here and holder.process != self._self.process and alive(holder.process):
+            return False
+        return time.monotonic() < self._patience
 
     def _own(self) -> None:
         """Join the group, and be the owner as long as Kafka says so."""
@@ -296,12 +349,16 @@ class Ownership:
         """Only in this thread: others would wait for a poll that never ends for long."""
         with self._changed:
             offsets, self._to_commit = list(self._to_commit.values()), {}
-        if offsets:
-            with suppress(KafkaException):  # they are committed again after the next batch
-                if wait:
-                    consumer.commit(offsets=offsets, asynchronous=False)
-                else:
-                    consumer.commit(offsets=offsets, asynchronous=True)
+        if not offsets:
+            return
+        with suppress(KafkaException):  # they are committed again after the next batch
+            if wait or self._is_waited_for:
+                consumer.commit(offsets=offsets, asynchronous=False)
+                with self._changed:
+                    self._sent = not self._to_commit
+                    self._changed.notify_all()
+            else:
+                consumer.commit(offsets=offsets, asynchronous=True)
 
     def _leave(self, consumer: Consumer, lost: bool) -> None:
         if not lost:

@@ -8,6 +8,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from confluent_kafka import TopicPartition
+
 from millstream.spark.exchange.copartitioning import KeyPlaces
 from millstream.spark.exchange.merging import merged
 from millstream.spark.exchange.parcels import STAGES, Parcel
@@ -20,7 +22,7 @@ from millstream.spark.lanes.writing import Writing
 from millstream.spark.plan import Partition, TaskId
 from millstream.spark.program import Program
 from millstream.spark.state.checkpoint import marker_name
-from millstream.spark.state.markers import Marker, check_marker
+from millstream.spark.state.markers import Marker, check_marker, input_offset
 from millstream.spark.state.statefiles import Version
 from millstream.spark.topics.consumer import LaneConsumer
 from millstream.task.records import RawRecord
@@ -102,14 +104,13 @@ class Lane:
         writing = Writing(self._program, outputs, committed, at_once=at_once)
         try:
             read = self._process(request, task_ids, ahead, sending, writing, laps)
+            written = writing.count
             for task_id in task_ids:
-                self._tasks[task_id].save(version)
+                writing.add(task_id, self._tasks[task_id].save(version))
             laps.end("save_s")
             if writing.count or any(self._tasks[task_id].changed for task_id in task_ids):
-                writing.commit(
-                    self._markers(request, [task_id for task_id in task_ids if task_id not in committed]),
-                    request.membership,
-                )
+                todo = [task_id for task_id in task_ids if task_id not in committed]
+                writing.commit([*self._markers(request, todo), *self._input_offsets(request)], request.membership)
             laps.end("write_s")
         except ProducerStuck:
             raise
@@ -119,7 +120,7 @@ class Lane:
         for task_id in task_ids:
             self._tasks[task_id].finish(version)
         self._last_seconds = sum(laps.seconds.values())
-        statistics = self._statistics(request, task_ids, read, writing.count, laps)
+        statistics = self._statistics(request, task_ids, read, written, laps)
         result = sending.parcels(request.now, request.content, request.membership, statistics)
         self._done = {version: result}
         if request.guaranteed:
@@ -192,19 +193,26 @@ class Lane:
                 at_least=max(states, default=None),
             )
 
-    def _markers(self, request: WaveRequest, task_ids: list[TaskId]) -> dict[int, Marker]:
+    def _markers(self, request: WaveRequest, task_ids: list[TaskId]) -> list[TopicPartition]:
         """What is to be known of tasks once their outputs are out."""
-        version, checkpoint = request.version, self._program.checkpoint_id
-        return {
-            self._program.marker(task_id, version.wave): Marker(
-                checkpoint,
+        version, program = request.version, self._program
+        return [
+            Marker(
+                program.checkpoint_id,
                 marker_name(task_id, version.wave),
                 version.batch,
                 request.content,
                 self._tasks[task_id].state,
-            )
+            ).at(program.progress_topic, program.marker(task_id, version.wave))
             for task_id in task_ids
-        }
+        ]
+
+    def _input_offsets(self, request: WaveRequest) -> list[TopicPartition]:
+        """Where the batch ends in the partitions that this lane has read; what it made of them goes with it."""
+        if request.version.wave:
+            return []
+        beside = self._program.committed(request.version.batch)
+        return [input_offset(partition, end, beside) for partition, (_, end) in request.ranges.items()]
 
     def _statistics(
         self, request: WaveRequest, task_ids: list[TaskId], read: int, written: int, laps: _Laps

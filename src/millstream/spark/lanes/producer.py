@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from concurrent.futures import TimeoutError as FutureTimeout
 from functools import partial
@@ -78,7 +78,7 @@ class ProducerStuck(BaseException):
 
 
 class LaneProducer:
-    """Writes records: at least once by flushing, exactly once by a transaction that also holds the progress markers.
+    """Writes records: at least once by flushing, exactly once by a transaction that also holds the progress.
 
     The transactional id is the lane's: whoever takes a lane over shuts out who had it before.
     """
@@ -129,17 +129,17 @@ class LaneProducer:
             self._begin()
             self._produce(records)
 
-    def commit(self, markers: Mapping[int, Marker], membership: bytes) -> None:
-        """All that was written is there, and with it, if exactly once, the markers.
+    def commit(self, offsets: list[TopicPartition], membership: bytes) -> None:
+        """All that was written is there, and with it, if exactly once, the application's progress.
 
         Args:
-            markers: by their partitions of the progress topic.
+            offsets: of the application's group: markers, and how far inputs were read.
             membership: of the application's owner; Kafka refuses what comes from a former one.
         """
         with self._reported():
             self._begin()
             if self._exactly_once:
-                self._mark(markers, membership)
+                self._mark(offsets, membership)
                 self._deliver()
                 self._producer.commit_transaction(_TRANSACTION_SECONDS)
             else:
@@ -246,9 +246,8 @@ class LaneProducer:
                 break  # it has another reason, which the commit tells
         self._check()
 
-    def _mark(self, markers: Mapping[int, Marker], membership: bytes) -> None:
-        if markers:
-            offsets = [marker.at(self._program.progress_topic, partition) for partition, marker in markers.items()]
+    def _mark(self, offsets: list[TopicPartition], membership: bytes) -> None:
+        if offsets:
             # In a thread: librdkafka may wait for ever here when the broker was away, whatever the timeout says
             # (its issues 5456 and 5511).
             sending = self._thread.submit(

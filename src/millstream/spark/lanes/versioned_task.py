@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from millstream.spark.calls.processes import alive
+from millstream.spark.lanes.changelog import TaskChangelog
 from millstream.spark.lanes.context import LaneContext, state_directory
 from millstream.spark.lanes.printing import is_at
 from millstream.spark.plan import Partition, TaskId
@@ -41,6 +42,7 @@ class VersionedTask:
         self._shows_offsets = program.has_user_code
         file_system, root = filesystem(program.checkpoint)
         self._files = StateFiles(file_system, f"{root}/millstream/state/{task_id.name}")
+        self._changelog = TaskChangelog(program, task_id)
         self._task: Task | None = None
         #: The wave after which the task is exactly what its files say; None while something is being done with it.
         self._clean: Version | None = None
@@ -126,14 +128,17 @@ class VersionedTask:
         self.processed = task.metrics.processed_records - self._processed_before
         return task.take_outputs()
 
-    def save(self, version: Version) -> None:
-        """Write what the wave changed to the checkpoint."""
-        changes = self._running.take_changes()
-        progress = self._running.save()
+    def save(self, version: Version) -> list[OutputRecord]:
+        """Write what the wave changed to the checkpoint; answers what is to be written to changelogs."""
+        task = self._running
+        changes = task.take_changes()
+        progress = task.save()
         self.changed = bool(changes) or progress != self._saved_progress
-        if self.changed:
-            self._state_bytes += self._files.write_changes(version, changes, progress)
-            self._saved_progress = progress
+        if not self.changed:
+            return []
+        self._state_bytes += self._files.write_changes(version, changes, progress)
+        self._saved_progress = progress
+        return self._changelog.records(task.state_stores, changes, progress, task.context.stream_time)
 
     def finish(self, version: Version) -> None:
         """The wave's outputs are out."""
@@ -230,6 +235,12 @@ class VersionedTask:
                     self._restored += len(entries)
 
             self._saved_progress = self._files.restore(version, apply, at_least)
+            if self._saved_progress is None and program.origin is not None:
+                self._saved_progress, count = self._changelog.rebuild(stores, program.origin)
+                self._restored += count
+                if self._saved_progress is not None:
+                    logged = {name: store.snapshot() for name, store in stores.items() if store.logged}
+                    self._files.write_origin(logged, self._saved_progress)
             return self._saved_progress
 
         return Task(

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
+
+from confluent_kafka import TopicPartition
 
 from millstream.errors import ProductionError
 from millstream.handlers import Decision
@@ -11,7 +13,6 @@ from millstream.spark.lanes.producer import LaneProducer
 from millstream.spark.lanes.refusals import Refusal, RefusedError, guilty, told
 from millstream.spark.plan import TaskId
 from millstream.spark.program import Program
-from millstream.spark.state.markers import Marker
 from millstream.task.handling import as_outputs, asks_about_refused
 from millstream.task.records import OutputRecord, TracedRecord
 
@@ -56,11 +57,11 @@ class Writing:
         if self._at_once:
             self._surely(lambda: self._outputs.write(records))
 
-    def commit(self, markers: Mapping[int, Marker], membership: bytes) -> None:
+    def commit(self, offsets: list[TopicPartition], membership: bytes) -> None:
         """That was all; make it count. See `LaneProducer.commit`."""
         if self._kept and not self._at_once:
             self._surely(lambda: self._outputs.write(self._kept))
-        self._surely(lambda: self._outputs.commit(markers, membership), again=True)
+        self._surely(lambda: self._outputs.commit(offsets, membership), again=True)
 
     def _surely(self, action: Callable[[], None], *, again: bool = False) -> None:
         """Do something, and what it takes that all but refused records are written.

@@ -14,6 +14,7 @@ from millstream.config import StreamsConfig
 from millstream.errors import StreamsError
 from millstream.kafka.places import state_directory
 from millstream.spark.plan import Plan, TaskId
+from millstream.spark.state.markers import BATCH
 from millstream.spark.state.statefiles import filesystem
 from millstream.topology.topology import Topology
 
@@ -179,6 +180,7 @@ def _markers(plan: Plan, before: dict[str, int]) -> dict[str, int]:
     for task_id in plan.tasks:
         for wave in sorted(set(plan.parts[task_id.sub_topology].topics.values())):
             markers.setdefault(marker_name(task_id, wave), len(markers))
+    markers.setdefault(BATCH, len(markers))
     return markers
 
 

@@ -1,4 +1,4 @@
-"""What Kafka knows of an application's progress: markers, one for each task and wave.
+"""What Kafka knows of an application's progress: markers, one for each task and wave, and notes beside input offsets.
 
 A marker is a committed offset of the application's own group on the topic `<application>-progress`. The offset is the
 batch, the metadata beside it says which batch that was: of which checkpoint, with which content, and which state file
@@ -44,8 +44,42 @@ class Marker:
         return TopicPartition(topic, partition, self.batch + 1, metadata=_encode(self).decode())
 
 
+@dataclass(frozen=True)
+class Committed:
+    """What stands beside the input offsets that an application commits.
+
+    Args:
+        checkpoint: the id of its checkpoint.
+        location: where that was.
+        batch: the batch that ended at these offsets.
+        lanes: how many lanes it had.
+    """
+
+    checkpoint: str
+    location: str
+    batch: int
+    lanes: int = 0
+
+
+#: The name of the marker that the driver sets when a batch is done, in all of its waves and lanes.
+BATCH = "batch"
+
 _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder(Marker).decode
+_decode_note = msgspec.json.Decoder(Committed).decode
+
+
+def input_offset(partition: tuple[str, int], end: int, beside: Committed) -> TopicPartition:
+    """The end of a batch in an input partition, as an offset to commit."""
+    return TopicPartition(*partition, end, metadata=_encode(beside).decode())
+
+
+def read_note(metadata: str | None) -> Committed | None:
+    """What stands beside a committed offset; None if it was not committed by an application of ours."""
+    try:
+        return _decode_note(metadata or "")
+    except msgspec.MsgspecError:
+        return None
 
 
 def read_marker(at: TopicPartition) -> Marker | None:
@@ -96,6 +130,6 @@ def gone_back(found: Marker, here: str) -> StreamsError:
         "the checkpoint has gone back behind its outputs",
         detail=f"the outputs of task {found.task} are out up to batch {found.batch}; in the checkpoint {here}. Results "
         "that are out would be written again, or others not at all",
-        hint="restore the newest copy of the checkpoint (a backup from before is too old), or begin anew on purpose: "
-        "millstream reset",
+        hint="restore the newest copy of the checkpoint (a backup from before is too old); or move it away, and it is "
+        "rebuilt from Kafka; to begin anew on purpose: millstream reset",
     )

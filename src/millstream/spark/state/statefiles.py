@@ -38,6 +38,8 @@ from millstream.spark.state.stateformat import Version as Version
 from millstream.state import segments
 from millstream.state.store import LogEntry
 
+#: Before the first batch, which is 1: the version of what was rebuilt from Kafka.
+_ORIGIN = Version(0, 0)
 _ENTRIES_A_CHUNK = 20_000
 #: Changes smaller than this are never worth a base.
 _LEAST_CHANGES = 4 * 1024 * 1024
@@ -110,6 +112,11 @@ class StateFiles:
         self._files = 0
         if self._cleans is None:
             self._cleans = self.last.batch
+
+    def write_origin(self, stores: Mapping[str, Iterable[tuple[bytes, bytes]]], progress: bytes) -> None:
+        """Write everything a task has that was rebuilt from elsewhere: its files begin with it."""
+        self._at(_ORIGIN, None, [])
+        self.write_base(stores, progress)
 
     # --- reading
 

@@ -33,8 +33,8 @@ _CHANGES, _BASE = 1, 2
 _STORE, _PROGRESS, _END = 1, 2, 3
 
 HINT = (
-    "restore it from a backup of the checkpoint, or start anew: `millstream reset`, or another checkpoint_location "
-    "with another application_id"
+    "restore it from a backup of the checkpoint; or move the checkpoint away, and it is rebuilt from Kafka; or start "
+    "anew: `millstream reset`, or another application_id with another checkpoint_location"
 )
 
 

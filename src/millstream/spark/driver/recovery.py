@@ -1,0 +1,124 @@
+"""Beginning without a checkpoint: from nothing, or from what Kafka has kept of the application.
+
+Under exactly once, changes, outputs and input offsets of a lane's wave are in one transaction. So what Kafka has is the
+application as it was between two batches, if there is one wave. Behind an exchange it is so only if the last batch was
+done in all waves: what one wave hands to the next is in the checkpoint alone.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable
+
+from millstream.errors import StreamsError
+from millstream.kafka.admin import Admin, Partition
+from millstream.kafka.clients import make_producer
+from millstream.spark.driver.agreement import WAYS_OUT, Known
+from millstream.spark.driver.ownership import Ownership
+from millstream.spark.program import Program
+from millstream.spark.state.markers import BATCH, Marker, input_offset
+from millstream.spark.state.origin import Origin
+from millstream.topology.nodes import ProcessorNode
+
+log = logging.getLogger("millstream.client")
+
+_TRANSACTION_SECONDS = 60
+#: The number of the batch before the first.
+_NO_BATCH = 0
+
+
+def find_origin(
+    program: Program, ownership: Ownership, admin: Admin, progress_partitions: int, *, made: Iterable[str]
+) -> Origin | None:
+    """What an application without a checkpoint is rebuilt from; None if it has never run.
+
+    Args:
+        program: the application.
+        ownership: this copy owns it.
+        admin: asks the broker.
+        progress_partitions: how many partitions the progress topic has.
+        made: changelog topics that were not there.
+
+    Raises:
+        StreamsError: it has run before, and what Kafka has does not suffice.
+    """
+    known = Known.read(program, ownership, progress_partitions)
+    if not known.notes and not known.markers:
+        return None
+    shut_out(program, max((note.lanes for note in known.notes), default=0) or len(program.plan.tasks))
+    known = Known.read(program, ownership, progress_partitions, stable=True)
+    check_whole(program, known, made)
+    topics = {log.topic for log in program.changelogs.values()}
+    counts = admin.partition_counts([*topics, program.progress_topic])
+    places = [(topic, partition) for topic, count in counts.items() for partition in range(count)]
+    ends = admin.end_offsets(places, committed=program.config.exactly_once)
+    # What the application reads itself counts as far as it has read it.
+    own = {(at.topic, at.partition): at.offset for at in known.inputs}
+    sources = {log.topic for log in program.changelogs.values() if log.is_source}
+    found = _by_topic({place: own.get(place, 0) if place[0] in sources else end for place, end in ends.items()})
+    before = next((note.checkpoint for note in known.notes), "") or known.markers[0].checkpoint
+    if program.changelogs:
+        log.warning("the checkpoint of '%s' is gone: restoring from Kafka alone", program.config.application_id)
+    return Origin(before, found)
+
+
+def check_whole(program: Program, known: Known, made: Iterable[str]) -> None:
+    """See that what Kafka knows is an application between two batches.
+
+    Args:
+        program: the application.
+        known: what Kafka knows of it.
+        made: changelog topics that were not there.
+
+    Raises:
+        StreamsError: it is not.
+    """
+    application = program.config.application_id
+    where = next((f"at {note.location} (id {note.checkpoint})" for note in known.notes), "unknown")
+    lost = f"application '{application}' has run before, and its checkpoint is not here"
+    missing = sorted(made)
+    keeps_state = any(isinstance(node, ProcessorNode) and node.stores for node in program.topology.nodes.values())
+    if missing and keeps_state:
+        raise StreamsError(
+            lost,
+            detail=f"its checkpoint was {where}; the changelog topics {', '.join(missing)} are missing, too, so its "
+            "state would be empty, while its records are behind the group's offsets",
+            hint=WAYS_OUT,
+        )
+    if program.plan.waves == 1 or not program.config.exactly_once:
+        return
+    done = next((marker.batch for marker in known.markers if marker.task == BATCH), _NO_BATCH - 1)
+    ahead = {marker.task: marker.batch for marker in known.markers if marker.batch > done}
+    if ahead or any(note.batch > done for note in known.notes):
+        raise StreamsError(
+            f"{lost}, and its last batch was cut in two",
+            detail=f"its checkpoint was {where}; batch {done} was the last that was done, but "
+            f"{', '.join(f'task {task} has committed batch {batch}' for task, batch in ahead.items()) or 'others are'}"
+            ". What tasks hand to each other within a batch is in the checkpoint alone",
+            hint=WAYS_OUT,
+        )
+
+
+def adopt(program: Program, ownership: Ownership, progress_partitions: int) -> None:
+    """Have Kafka's progress belong to the new checkpoint: the old one, if it comes back, is refused from now on."""
+    known = Known.read(program, ownership, progress_partitions)
+    beside = program.committed(_NO_BATCH)
+    offsets = [input_offset((at.topic, at.partition), at.offset, beside) for at in known.inputs]
+    for name, partition in program.markers.items():
+        marker = Marker(program.checkpoint_id, name, _NO_BATCH, "", None)
+        offsets.append(marker.at(program.progress_topic, partition))
+    ownership.commit_now(offsets)
+
+
+def shut_out(program: Program, lanes: int) -> None:
+    """End what lanes of an earlier run may still have under way."""
+    if program.config.exactly_once:
+        for lane in range(lanes):
+            make_producer(program.config, program.transactional_id(lane)).init_transactions(_TRANSACTION_SECONDS)
+
+
+def _by_topic(offsets: dict[Partition, int]) -> dict[str, dict[str, int]]:
+    found: dict[str, dict[str, int]] = {}
+    for (topic, partition), offset in offsets.items():
+        found.setdefault(topic, {})[str(partition)] = offset
+    return found
