@@ -69,6 +69,8 @@ from millstream.records import Window as Window
 from millstream.records import Windowed as Windowed
 from millstream.serdes import Serde as Serde
 from millstream.serdes import Serdes as Serdes
+from millstream.server.settings import ServerSettings as ServerSettings
+from millstream.server.settings import Tls as Tls
 from millstream.state import StateStore as StateStore
 from millstream.state import StoreBuilder as StoreBuilder
 from millstream.state import Stores as Stores

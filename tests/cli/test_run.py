@@ -44,7 +44,9 @@ class Application:
     looks = 0
     failure = None
 
-    def __init__(self, topology: Any, config: StreamsConfig) -> None:
+    url = None
+
+    def __init__(self, topology: Any, config: StreamsConfig, server: Any = None) -> None:
         self.configs.append(config)
 
     def start(self, *, once: bool) -> None:

@@ -9,12 +9,13 @@ from typing import Any
 from uuid import UUID
 
 import pytest
-from .asgi import Reply, call
-from .world import APPLICATION, MINUTE, Place, World
 
 from millstream.server.guard import Guard
 from millstream.server.settings import ServerSettings
 from millstream.server.views.app import OPEN_PATHS, ViewsApp
+
+from .asgi import Reply, call
+from .world import APPLICATION, MINUTE, Place, World
 
 Get = Callable[..., Reply]
 

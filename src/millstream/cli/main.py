@@ -16,8 +16,10 @@ from millstream.cli.commands.broker import broker
 from millstream.cli.commands.describe import describe
 from millstream.cli.commands.groups import groups
 from millstream.cli.commands.prepare import prepare
+from millstream.cli.commands.query import query
 from millstream.cli.commands.reset import reset
 from millstream.cli.commands.run import run
+from millstream.cli.commands.serve import serve
 from millstream.cli.commands.sql import sql
 from millstream.cli.commands.topics import topics
 from millstream.errors import MillstreamError
@@ -34,8 +36,10 @@ app.add_typer(topics, name="topics")
 app.add_typer(groups, name="groups")
 app.command()(describe)
 app.command()(prepare)
+app.command()(query)
 app.command()(reset)
 app.command()(run)
+app.command()(serve)
 app.command()(sql)
 
 

@@ -10,6 +10,7 @@ from millstream.errors import (
     KeyRefused,
     MillstreamError,
     OversizedScan,
+    StateStoreError,
     UnknownStore,
     ViewError,
     WrongQuery,
@@ -72,7 +73,13 @@ class BadRequest(Problem):
         super().__init__(400, "BadRequest", primary, detail=detail, hint=hint)
 
 
-_STATUS: dict[type[ViewError], int] = {UnknownStore: 404, WrongQuery: 400, KeyRefused: 400, OversizedScan: 413}
+_STATUS: dict[type[MillstreamError], int] = {
+    UnknownStore: 404,
+    WrongQuery: 400,
+    KeyRefused: 400,
+    OversizedScan: 413,
+    StateStoreError: 503,  # the copies have failed; other instances may answer
+}
 
 
 def problem_of(error: MillstreamError) -> Problem:

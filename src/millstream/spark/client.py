@@ -12,7 +12,7 @@ from collections.abc import Callable
 from datetime import timedelta
 from enum import Enum
 from types import TracebackType
-from typing import Any, Self, overload
+from typing import TYPE_CHECKING, Any, Self, overload
 
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
@@ -20,6 +20,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from millstream.config import StreamsConfig
 from millstream.errors import FencedError, MillstreamError, NotReady, StreamsError
 from millstream.kafka.embedded import with_broker
+from millstream.server.settings import ServerSettings
 from millstream.spark.driver.metrics import MetricsServer
 from millstream.spark.driver.ownership import Ownership
 from millstream.spark.driver.statistics import Statistics
@@ -35,6 +36,9 @@ from millstream.views.answers import KeyMetadata, PartitionLag, StoreMetadata
 from millstream.views.api import Views
 from millstream.views.queries import NO_REQUIREMENTS, Requirements
 from millstream.views.readonly import View, read_only
+
+if TYPE_CHECKING:
+    from millstream.server.views.serving import ServedViews
 
 log = logging.getLogger("millstream.client")
 
@@ -99,12 +103,21 @@ class KafkaStreams:
         topology: what to run.
         config: how and where.
         spark: an existing session; by default one is made, or the process's own is taken.
+        server: answer questions to stores over HTTP, too, and ask other instances that do.
     """
 
-    def __init__(self, topology: Topology, config: StreamsConfig, spark: SparkSession | None = None) -> None:
+    def __init__(
+        self,
+        topology: Topology,
+        config: StreamsConfig,
+        spark: SparkSession | None = None,
+        *,
+        server: ServerSettings | None = None,
+    ) -> None:
         self._topology = topology
         self._config = config
         self._spark = spark
+        self._server = server
         self._state = State.CREATED
         self._lock = threading.RLock()
         self._changed = threading.Condition(self._lock)
@@ -123,6 +136,8 @@ class KafkaStreams:
         self._batches_before = 0.0
         self._metrics: MetricsServer | None = None
         self._views: Views | None = None
+        #: The same with their HTTP, if there is any.
+        self._served: ServedViews | None = None
         self._signals = StopSignals(signal.SIGTERM)
         #: What the batches so far reported.
         self.statistics = Statistics()
@@ -166,6 +181,9 @@ class KafkaStreams:
                 )
             if self._ownership.settle():
                 self._launch()
+            if self._server is not None:
+                with self._lock:
+                    self._views = self._views or self._start_views()
         except BaseException:
             self._move(State.PENDING_ERROR)
             self._clean()
@@ -293,10 +311,24 @@ class KafkaStreams:
                     hint="start() it first",
                 )
             if self._views is None:
-                views = Views(self._topology, self._config)
-                views.start()
-                self._views = views
+                self._views = self._start_views()
             return self._views
+
+    @property
+    def url(self) -> str | None:
+        """Where its stores are asked over HTTP; None if they are not."""
+        return None if self._served is None else self._served.url
+
+    def _start_views(self) -> Views:
+        if self._server is None:
+            views = Views(self._topology, self._config)
+            views.start()
+            return views
+        from millstream.server.views.serving import ServedViews  # an HTTP server, which few applications need
+
+        self._served = ServedViews(self._topology, self._config, self._server)
+        self._served.start()
+        return self._served.views
 
     @overload
     def store(self, name: str, requirements: Requirements = ..., *, timeout: timedelta = ...) -> Any: ...
@@ -491,8 +523,10 @@ class KafkaStreams:
         if self._metrics is not None:
             metrics, self._metrics = self._metrics, None
             metrics.close()
-        if self._views is not None:
-            views, self._views = self._views, None
+        views, self._views, served, self._served = self._views, None, self._served, None
+        if served is not None:
+            served.close()
+        elif views is not None:
             views.close()
         if self._ownership is not None:
             self._ownership.close()

@@ -11,6 +11,7 @@ import typer
 from rich.console import Console
 
 from millstream.cli.connection import ClientOptions, Servers, reaching
+from millstream.cli.listening import AdvertisedHost, Authorities, Certificate, Host, Key, TokenFile, server_settings
 from millstream.cli.loading import load_application
 from millstream.cli.logs import LogFormat, set_up_logging
 from millstream.cli.progress import Now, Teller, watch
@@ -33,9 +34,21 @@ def run(
     once: Annotated[bool, typer.Option("--once", help="process what is there and stop")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="tell nothing of the progress")] = False,
     log_format: Annotated[LogFormat, typer.Option(help="how log lines look")] = LogFormat.TEXT,
+    port: Annotated[
+        int | None, typer.Option("--port", help="Answer questions to its stores over HTTP on this port; 0: a free one.")
+    ] = None,
+    host: Host = "127.0.0.1",
+    advertised_host: AdvertisedHost = None,
+    token_file: TokenFile = None,
+    certificate: Certificate = None,
+    key: Key = None,
+    authorities: Authorities = None,
 ) -> None:
     """Run an application until Ctrl-C, or once over what is there."""
     set_up_logging(log_format)
+    server = None
+    if port is not None:
+        server = server_settings(host, port, advertised_host, token_file, certificate, key, authorities)
     loaded = load_application(application)
     config = loaded.config or StreamsConfig(application_id=loaded.name)
     changes: dict[str, Any] = {
@@ -48,13 +61,15 @@ def run(
     config = replace(config, **{name: value for name, value in changes.items() if value is not None})
     config = reaching(config, bootstrap_servers, client)
     check(loaded.topology, config)
-    streams = KafkaStreams(loaded.topology, config)
+    streams = KafkaStreams(loaded.topology, config, server=server)
     teller, stop = Teller(Console(stderr=True, highlight=False, soft_wrap=True)), threading.Event()
     signals = StopSignals(signal.SIGINT, signal.SIGTERM)
     signals.starting()
     teller.tell(f"starting {config.application_id}; its checkpoint is {checkpoint_location(config)}")
     streams.start(once=once)
     signals.running(stop.set)
+    if streams.url is not None:
+        teller.tell(f"its stores can be asked at {streams.url}")
     try:
         watch(teller, stop, lambda: _now(streams), quiet=quiet)
     finally:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from html import escape
+from importlib.metadata import version
 from typing import Any
 
-from millstream import __version__
 from millstream.server.settings import ServerSettings
 
 Json = dict[str, Any]
@@ -17,7 +17,7 @@ def description(settings: ServerSettings) -> Json:
         "openapi": "3.1.0",
         "info": {
             "title": "Millstream views",
-            "version": __version__,
+            "version": version("millstream"),
             "description": "The state of a running application. Keys in paths and parameters are text for string keys, "
             "decimal for numbers, base64 for bytes, and JSON for all others. Times are milliseconds since 1970, or "
             "ISO 8601.",
