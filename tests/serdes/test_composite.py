@@ -103,7 +103,7 @@ class TestWindowed:
 
     @pytest.mark.parametrize("serde", [Serdes.windowed_string, Serdes.session_windowed_string])
     def test_a_key_of_the_wrong_type(self, serde: Serde[Any]) -> None:
-        with pytest.raises(SerdeError, match="the string serde cannot write a int"):
+        with pytest.raises(SerdeError, match="the string serde cannot write a value of type int"):
             serde.serialize(Windowed(5, Window(0, 1)))
 
     @pytest.mark.parametrize("serde", [Serdes.windowed_string, Serdes.session_windowed_string])

@@ -86,7 +86,7 @@ def test_errors_say_where() -> None:
 def test_dicts_that_are_no_json() -> None:
     with pytest.raises(TypeError) as caught:
         Serdes.json.serialize({"a": object()})
-    assert "the json serde cannot write a dict" in str(Serdes.json.serialization_error({}, caught.value))
+    assert "the json serde cannot write a value of type dict" in str(Serdes.json.serialization_error({}, caught.value))
 
 
 def test_a_type_that_cannot_be_read() -> None:

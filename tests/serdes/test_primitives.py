@@ -89,7 +89,7 @@ def test_plain_functions_are_explained_afterwards() -> None:
     with pytest.raises(TypeError) as caught:
         Serdes.string.serialize(broken)
     error = Serdes.string.serialization_error(broken, caught.value)
-    assert error.primary == "the string serde cannot write a int"
+    assert error.primary == "the string serde cannot write a value of type int"
     assert error.__cause__ is caught.value
 
     with pytest.raises(UnicodeDecodeError) as undecodable:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from rich.console import Console
@@ -113,6 +113,19 @@ def progress_line(now: Now, rate: float) -> str:
     return (
         f"{now.state}: {totals['process-total']:,.0f} records, {rate:,.0f} records/s, "
         f"lag {totals['records-lag']:,.0f}, state {totals['state-bytes'] / 1e6:,.1f} MB{dropped}"
+    )
+
+
+def closing_line(totals: Mapping[str, float]) -> str:
+    """What an application did, once it has stopped.
+
+    >>> closing_line({"process-total": 1200, "commit-total": 1, "records-produced-total": 7})
+    'stopped after 1,200 records in 1 batch, 7 written'
+    """
+    records, batches = totals["process-total"], totals["commit-total"]
+    return (
+        f"stopped after {records:,.0f} record{'' if records == 1 else 's'} in {batches:,.0f} "
+        f"batch{'' if batches == 1 else 'es'}, {totals['records-produced-total']:,.0f} written"
     )
 
 

@@ -73,7 +73,7 @@ class Serde(Generic[T]):
         """What to raise after `serialize(data)` raised `cause`."""
         if isinstance(cause, SerdeError):
             return cause
-        return self._error(f"the {self.name} serde cannot write a {type(data).__name__}", data, cause)
+        return self._error(f"the {self.name} serde cannot write a value of type {type(data).__name__}", data, cause)
 
     def deserialization_error(self, data: object, cause: BaseException) -> SerdeError:
         """What to raise after `deserialize(data)` raised `cause`."""

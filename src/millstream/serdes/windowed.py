@@ -42,7 +42,7 @@ class WindowedSerde(Serde[Windowed[T]]):
         if isinstance(data, Windowed):
             return self.inner.serialization_error(data.key, cause)
         return SerdeError(
-            f"the {self.name} serde cannot write a {type(data).__name__}",
+            f"the {self.name} serde cannot write a value of type {type(data).__name__}",
             detail=f"it takes a windowed key; this is {shorten(data)}",
             hint="give the serde of the plain key, or do not take the window off the key",
         )

@@ -14,7 +14,7 @@ from millstream.cli.connection import ClientOptions, Servers, reaching
 from millstream.cli.listening import AdvertisedHost, Authorities, Certificate, Host, Key, TokenFile, server_settings
 from millstream.cli.loading import load_application
 from millstream.cli.logs import LogFormat, set_up_logging
-from millstream.cli.progress import Now, Teller, watch
+from millstream.cli.progress import Now, Teller, closing_line, watch
 from millstream.config import StreamsConfig
 from millstream.spark.client import KafkaStreams, State
 from millstream.spark.startup.preflight import check
@@ -76,11 +76,7 @@ def run(
         streams.close()
     if streams.failure is not None:
         raise streams.failure
-    totals = streams.metrics()
-    teller.tell(
-        f"stopped after {totals['process-total']:,.0f} records in {totals['commit-total']:,.0f} batches, "
-        f"{totals['records-produced-total']:,.0f} written"
-    )
+    teller.tell(closing_line(streams.metrics()))
 
 
 def _now(streams: KafkaStreams) -> Now | None:

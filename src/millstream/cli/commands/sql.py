@@ -62,7 +62,7 @@ def sql(
         processing_guarantee="exactly_once_v2" if exactly_once else "at_least_once",
         checkpoint_location=checkpoint,
     )
-    modules = [load_module(place) for place in functions or ()]
+    modules = [load_module(location) for location in functions or ()]
     out = Console(highlight=False, soft_wrap=True)
     teller = Teller(Console(stderr=True, highlight=False, soft_wrap=True))
     stop, signals = threading.Event(), StopSignals(signal.SIGINT, signal.SIGTERM)
@@ -77,6 +77,8 @@ def sql(
                 f"running {count} {'query' if count == 1 else 'queries'}; Ctrl-C stops {'it' if count == 1 else 'them'}"
             )
             watch(teller, stop, lambda: _now(ksql), quiet=quiet)
+    if stop.is_set():
+        teller.tell("stopped; the next start goes on from here")
 
 
 def _now(ksql: Ksql) -> Now | None:
