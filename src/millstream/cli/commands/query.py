@@ -14,8 +14,8 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from millstream.cli.listening import Authorities, read_tokens
 from millstream.cli.commands.view_client import PORT, Pairs, ViewClient
+from millstream.cli.listening import Authorities, read_tokens
 from millstream.errors import ArgumentError
 
 #: Rows that a table shows at most.

@@ -13,12 +13,12 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
+from millstream.cli.commands.view_client import PORT
 from millstream.cli.connection import ClientOptions, Servers, reaching
 from millstream.cli.listening import AdvertisedHost, Authorities, Certificate, Host, Key, TokenFile, server_settings
 from millstream.cli.loading import load_application
 from millstream.cli.logs import LogFormat, set_up_logging
 from millstream.cli.progress import Teller
-from millstream.cli.commands.view_client import PORT
 from millstream.config import StreamsConfig
 
 #: How often it is looked whether copies have read up, and whether they are still read.
