@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 import os
+import time
 from pathlib import Path
 
 import pytest
 
 from millstream import StreamsConfig
 from millstream.errors import StateStoreError
-from millstream.views.files import CheckpointEntry, DirectoryLock, TaskDirectory, kept_instance_id, views_directory
+from millstream.views.files import (
+    CheckpointEntry,
+    DirectoryLock,
+    TaskDirectory,
+    kept_instance_id,
+    remove_unused,
+    views_directory,
+)
 
 ENTRIES = {
     "counts": CheckpointEntry("app-counts-changelog", "id-1", 17, False),
@@ -67,3 +75,13 @@ def test_an_instance_keeps_its_name(tmp_path: Path) -> None:
     assert kept_instance_id(config) == name
     assert views_directory(config) == tmp_path / "orders" / "views"
     assert kept_instance_id(StreamsConfig(application_id="others", state_dir=tmp_path)) != name
+
+
+def test_files_of_tasks_that_went_elsewhere_go_after_a_while(tmp_path: Path) -> None:
+    for task, age in (("0_0", 100), ("0_1", 100), ("0_2", 10)):
+        TaskDirectory(tmp_path / task).write_checkpoint(ENTRIES)
+        long_ago = time.time() - age
+        os.utime(tmp_path / task / ".checkpoint", (long_ago, long_ago))
+    (tmp_path / ".instance").write_text("me")
+    assert remove_unused(tmp_path, {"0_0"}, 50) == ["0_1"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == [".instance", "0_0", "0_2"]

@@ -107,10 +107,11 @@ class Views:
         Raises:
             NotReady: that is not so after the timeout.
         """
+        server, _ = self._running()
         deadline = time.monotonic() + timeout.total_seconds()
         while not self.is_ready(store):
             if time.monotonic() > deadline:
-                self._running()[0].check()
+                server.check()
                 raise NotReady(
                     "the views are not ready" if store is None else f"store '{store}' cannot be asked yet",
                     detail=f"its copies have not read up after {timeout.total_seconds():.0f} s",

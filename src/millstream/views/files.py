@@ -14,7 +14,9 @@ import fcntl
 import os
 import shutil
 import socket
+import time
 import uuid
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -125,6 +127,17 @@ class TaskDirectory:
             for log in self.store(store).glob("*.log"):
                 _sync(log)
         _write(self._checkpoint, msgspec.json.encode(_File(_VERSION, entries)))
+
+
+def remove_unused(directory: Path, used: Collection[str], seconds: float) -> list[str]:
+    """Remove the files of tasks that are not used, and were not for so long; returns the tasks."""
+    removed = []
+    for checkpoint in directory.glob("*/.checkpoint"):
+        task = checkpoint.parent.name
+        if task not in used and time.time() - checkpoint.stat().st_mtime > seconds:
+            shutil.rmtree(checkpoint.parent, ignore_errors=True)
+            removed.append(task)
+    return sorted(removed)
 
 
 def _write(path: Path, content: bytes) -> None:

@@ -18,6 +18,7 @@ from millstream.config import StreamsConfig
 from millstream.kafka.clients import ErrorWatch, make_consumer
 from millstream.topology.topology import Topology
 from millstream.views.copies import Copy, GlobalCopy, Record, Task, TaskCopies
+from millstream.views.files import remove_unused
 from millstream.views.layout import Layout
 
 log = logging.getLogger("millstream.views")
@@ -25,6 +26,8 @@ log = logging.getLogger("millstream.views")
 _POLL_SECONDS = 0.1
 _AT_ONCE = 5000
 _CHECKPOINT_SECONDS = 5.0
+#: The files of tasks that have gone elsewhere are kept for so long, in case they come back.
+_UNUSED_SECONDS = 600.0
 _FIRST, _SECOND = itemgetter(0), itemgetter(1)
 _AWAY = frozenset(
     {ClientError.OFFSET_OUT_OF_RANGE, ClientError._AUTO_OFFSET_RESET}
@@ -56,7 +59,7 @@ class Reading:
         self._wanted: frozenset[Task] = frozenset()
         self._anew: SimpleQueue[Layout] = SimpleQueue()
         self._stop = Event()
-        self._saved = time.monotonic()
+        self._saved = self._cleaned = time.monotonic()
         #: Only a user's processor of a global store may look at them.
         self._heeds_headers = bool(topology.global_stores)
         self._watch = ErrorWatch()
@@ -222,7 +225,12 @@ class Reading:
     def _save(self) -> None:
         for copies in self.tasks.values():
             copies.save()
-        self._saved = time.monotonic()
+        self._saved = now = time.monotonic()
+        if now - self._cleaned > _UNUSED_SECONDS:  # never right after a start, when tasks are still on their way
+            self._cleaned = now
+            removed = remove_unused(self._directory, {task.name for task in self.tasks}, _UNUSED_SECONDS)
+            if removed:
+                log.info("views: removed files of tasks %s, which are elsewhere now", ", ".join(removed))
 
 
 def _source(message: Message) -> tuple[str, int]:

@@ -159,6 +159,7 @@ class ViewServer:
                 copy.look(source[1], end, now)
 
     def _look_at_topics(self) -> None:
+        self._admin.ensure_topic(announcements.announcements_topic(self._config.application_id))  # a reset deletes it
         found = look_up(self._stores, self._admin)
         if isinstance(found, Layout) and found != self.layout:
             self.layout = found

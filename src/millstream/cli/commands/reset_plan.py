@@ -24,7 +24,7 @@ from millstream.topology.topology import Topology
 Target = Callable[[GroupAdmin, Collection[Partition], dict[Partition, int]], dict[Partition, int]]
 
 _INTERNAL = re.compile(
-    r".+-changelog|.+-repartition|.+-KTABLE-FK-JOIN-SUBSCRIPTION-(?:REGISTRATION|RESPONSE)-\d+-topic|progress|owner"
+    r".+-changelog|.+-repartition|.+-KTABLE-FK-JOIN-SUBSCRIPTION-(?:REGISTRATION|RESPONSE)-\d+-topic|progress|owner|views"
 )
 _TASK = re.compile(r"\d+_\d+")
 
@@ -123,7 +123,8 @@ def source_topics(topology: Topology, known: Iterable[str]) -> list[str]:
 
 def internal_topics(admin: GroupAdmin, application: str) -> list[str]:
     """The internal topics of an application that are there; not those of `orders-eu` for `orders`."""
-    others = tuple(f"{name}-" for name in admin.groups() if name.startswith(f"{application}-"))
+    own = f"{application}-views"  # the group of its views
+    others = tuple(f"{name}-" for name in admin.groups() if name.startswith(f"{application}-") and name != own)
     prefix = f"{application}-"
     return [
         name
