@@ -16,7 +16,8 @@ import time
 import uuid
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,8 @@ from millstream.config import StreamsConfig
 from millstream.kafka.admin import Admin
 from millstream.kafka.broker import DevBroker
 from millstream.kafka.topics import NewTopic
+from millstream.views.api import Views
+from millstream.views.queries import RangeQuery, WindowRangeQuery
 
 from . import crash_app
 
@@ -428,13 +431,34 @@ def crash(
     with running(directory, records=records, a_second=a_second, seed=seed, master=master, stores=stores) as (
         broker, app, feed, results,
     ):  # fmt: skip
-        moments = sorted(chance.uniform(0.02, 0.9) for _ in kills)
-        for moment, kill in zip(moments, kills, strict=True):
-            results.wait_for(int(moment * records), app)
-            time.sleep(chance.uniform(0, 0.6))  # somewhere in a batch
-            what = kill(broker, app, chance)
-            say(f"{min(results.seen.values(), default=0):>6} of {records}: killed {what}")
-        finish(app, feed, results)
+        config = crash_app.configuration(broker.bootstrap_servers, directory, master, stores)
+        views = Views(crash_app.topology(), replace(config, state_dir=directory / "views"))
+        views.start()
+        with contextlib.closing(views):
+            moments = sorted(chance.uniform(0.02, 0.9) for _ in kills)
+            for moment, kill in zip(moments, kills, strict=True):
+                results.wait_for(int(moment * records), app)
+                time.sleep(chance.uniform(0, 0.6))  # somewhere in a batch
+                what = kill(broker, app, chance)
+                say(f"{min(results.seen.values(), default=0):>6} of {records}: killed {what}")
+            finish(app, feed, results)
+            check_views(views, feed)
+
+
+def check_views(views: Views, feed: Feed) -> None:
+    """Views that were there all the time end up with all counts, and in every window."""
+
+    def counts(store: str) -> dict[str, int]:
+        return {row.key: row.value for row in views.ask(store, RangeQuery()).rows}
+
+    def minutes() -> dict[str, int]:
+        rows = views.ask("by-minute", WindowRangeQuery()).rows
+        return {f"{row.key}@{row.window.start}": row.value for row in rows if row.window is not None}
+
+    views.wait_until_ready(timeout=timedelta(seconds=PATIENCE_SECONDS))
+    wait_until(lambda: counts("visits") == feed.clicks, "all counts of visits in the view")
+    wait_until(lambda: counts("by-user") == feed.clicks, "all counts by user in the view")
+    wait_until(lambda: minutes() == feed.minutes, "all counts by minute in the view")
 
 
 def kill_driver(broker: DevBroker, app: App, chance: random.Random) -> str | None:
