@@ -81,6 +81,8 @@ GROUPS: dict[tuple[str, str], tuple[str, ...]] = {
         "ReadOnlyVersionedView",
         "Requirements",
         "Position",
+        "ServerSettings",
+        "Tls",
     ),
     ("Serdes", "serdes.md"): ("Serdes", "Serde"),
     ("Handlers and timestamps", "handlers.md"): (

@@ -90,7 +90,7 @@ def test_serve_and_query(world: World, broker: DetachedBroker, tmp_path: Path) -
     app.write_text(APP)
     command = [sys.executable, "-m", "millstream.cli"]
     options = ["--application-id", world.config.application_id, "--port", "0", "--state-dir", str(tmp_path / "state")]
-    process = subprocess.Popen(
+    process = subprocess.Popen(  # noqa: S603
         [*command, "serve", str(app), "-b", broker.bootstrap_servers, *options], stderr=subprocess.PIPE, text=True
     )
     assert process.stderr is not None
@@ -100,7 +100,7 @@ def test_serve_and_query(world: World, broker: DetachedBroker, tmp_path: Path) -
         url = line.split(" are at ")[1].split(",")[0]
         assert "every store can be asked" in process.stderr.readline()
         asked = [*command, "query", "counts", "--server", url]
-        shown = subprocess.run([*asked, "--key", KEYS[0], "--json"], capture_output=True, text=True, check=True)
+        shown = subprocess.run([*asked, "--key", KEYS[0], "--json"], capture_output=True, text=True, check=True)  # noqa: S603
         assert (json.loads(shown.stdout)["key"], json.loads(shown.stdout)["value"]) == (KEYS[0], 1)
         process.send_signal(signal.SIGTERM)
         assert process.wait(30) == 0
