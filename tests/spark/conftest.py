@@ -107,7 +107,12 @@ def short_tempdir(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[P
     base = tempfile.mkdtemp(prefix="ms-", dir="/tmp")
     monkeypatch.setattr(tempfile, "tempdir", base)
     yield Path(base)
-    shutil.rmtree(base)
+
+    def is_removed() -> bool:
+        shutil.rmtree(base, ignore_errors=True)
+        return not Path(base).exists()
+
+    wait_until(is_removed, "nobody to write there any more", 60)  # how a lane ended may be noted a little later
 
 
 @pytest.fixture
