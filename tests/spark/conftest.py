@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sys
+import tempfile
 import uuid
 from collections.abc import Callable, Iterator
 from datetime import timedelta
@@ -97,6 +99,20 @@ def counts(consume: Callable[..., list[Message]]) -> Callable[..., dict[str, lis
         return found
 
     return read
+
+
+@pytest.fixture
+def short_tempdir(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A temporary directory for runs: their sockets want a short path. `tmp_path`, so that pytest's is elsewhere."""
+    base = tempfile.mkdtemp(prefix="ms-", dir="/tmp")
+    monkeypatch.setattr(tempfile, "tempdir", base)
+    yield Path(base)
+
+    def is_removed() -> bool:
+        shutil.rmtree(base, ignore_errors=True)
+        return not Path(base).exists()
+
+    wait_until(is_removed, "nobody to write there any more", 60)  # how a lane ended may be noted a little later
 
 
 @pytest.fixture

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import logging
 import os
-import shutil
 import socket
 import sys
-import tempfile
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -95,14 +93,11 @@ class Run:
 
 
 @pytest.fixture
-def run(monkeypatch: pytest.MonkeyPatch) -> Iterator[Run]:
-    base = tempfile.mkdtemp(prefix="ms-", dir="/tmp")  # sockets want a short path
-    monkeypatch.setattr(tempfile, "tempdir", base)
+def run(short_tempdir: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Run]:
     monkeypatch.setattr(waiting, "_END_SECONDS", 0.0)  # nobody notes how a stand-in ended
     made = Run()
     yield made
     made.close()
-    shutil.rmtree(base)
 
 
 def rows(message: dict[str, Any]) -> dict[str, Any]:

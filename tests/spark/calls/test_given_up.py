@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import os
-import shutil
-import tempfile
-from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -30,12 +28,8 @@ class _Asked:
 
 
 @pytest.fixture(autouse=True)
-def _run(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    base = tempfile.mkdtemp(prefix="ms-", dir="/tmp")  # sockets want a short path
-    monkeypatch.setattr(tempfile, "tempdir", base)
+def _run(short_tempdir: Path) -> None:
     run_directory.drivers_directory("run")
-    yield
-    shutil.rmtree(base)
 
 
 def _failure(*, batch: int = 3, attempt: int = 0) -> MillstreamError:

@@ -10,7 +10,6 @@ import contextlib
 import logging
 import os
 import pickle
-import shutil
 import socket
 import stat
 import subprocess
@@ -87,14 +86,11 @@ def _wait_until(condition: Callable[[], Any]) -> None:
 
 
 @pytest.fixture
-def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[_Run]:
-    base = tempfile.mkdtemp(prefix="ms-", dir="/tmp")  # sockets want a short path
-    monkeypatch.setattr(tempfile, "tempdir", base)
+def run(short_tempdir: Path) -> Iterator[_Run]:
     made = _Run()
     yield made
     (made.path / "program").unlink(missing_ok=True)  # lanes end
     _wait_until(lambda: not made.lanes())
-    shutil.rmtree(base)
 
 
 @pytest.fixture
@@ -292,54 +288,46 @@ def test_a_label_and_its_program() -> None:
 # --- directories
 
 
-@pytest.fixture
-def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    base = Path(tempfile.mkdtemp(prefix="ms-", dir="/tmp"))
-    monkeypatch.setattr(tempfile, "tempdir", str(base))
-    yield base
-    shutil.rmtree(base)
+def _base(short_tempdir: Path) -> Path:
+    return short_tempdir / f"millstream-{os.getuid()}"
 
 
-def _base(temporary: Path) -> Path:
-    return temporary / f"millstream-{os.getuid()}"
-
-
-def test_directories_are_for_this_user_only(temporary: Path) -> None:
+def test_directories_are_for_this_user_only(short_tempdir: Path) -> None:
     path = run_directory.directory("abc")
     assert [stat.S_IMODE(each.stat().st_mode) for each in (path, path.parent)] == [0o700] * 2
 
 
-def test_one_that_others_could_only_read_is_taken_and_closed(temporary: Path) -> None:
-    _base(temporary).mkdir()
-    _base(temporary).chmod(0o755)
+def test_one_that_others_could_only_read_is_taken_and_closed(short_tempdir: Path) -> None:
+    _base(short_tempdir).mkdir()
+    _base(short_tempdir).chmod(0o755)
     assert stat.S_IMODE(run_directory.directory("abc").parent.stat().st_mode) == 0o700
 
 
-def test_one_that_others_can_write_to_is_refused(temporary: Path) -> None:
-    _base(temporary).mkdir()
-    _base(temporary).chmod(0o777)
+def test_one_that_others_can_write_to_is_refused(short_tempdir: Path) -> None:
+    _base(short_tempdir).mkdir()
+    _base(short_tempdir).chmod(0o777)
     with pytest.raises(StreamsError, match="cannot be trusted") as caught:
         run_directory.directory("abc")
     assert "others may write to it (mode 0777)" in str(caught.value)
     assert "TMPDIR" in str(caught.value.hint)
 
 
-def test_a_link_is_refused(temporary: Path, tmp_path: Path) -> None:
-    _base(temporary).symlink_to(tmp_path)
+def test_a_link_is_refused(short_tempdir: Path, tmp_path: Path) -> None:
+    _base(short_tempdir).symlink_to(tmp_path)
     with pytest.raises(StreamsError, match="it is a link"):
         run_directory.directory("abc")
-    _base(temporary).unlink()
+    _base(short_tempdir).unlink()
     run_directory.directory("abc")
-    (_base(temporary) / "run").symlink_to(tmp_path)
+    (_base(short_tempdir) / "run").symlink_to(tmp_path)
     with pytest.raises(StreamsError, match="it is a link"):
         run_directory.directory("run")
 
 
-def test_one_of_another_user_is_refused(temporary: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_of_another_user_is_refused(short_tempdir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run_directory.directory("abc")
     own = os.getuid()
     monkeypatch.setattr(os, "getuid", lambda: own + 1)
-    (temporary / f"millstream-{own}").rename(temporary / f"millstream-{own + 1}")
+    (short_tempdir / f"millstream-{own}").rename(short_tempdir / f"millstream-{own + 1}")
     with pytest.raises(StreamsError, match=f"belongs to another user \\(uid {own}\\)"):
         run_directory.directory("abc")
 
@@ -350,7 +338,7 @@ def test_too_long_a_path_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path
         run_directory.directory("abc")
 
 
-def test_what_dead_drivers_left_is_removed(temporary: Path) -> None:
+def test_what_dead_drivers_left_is_removed(short_tempdir: Path) -> None:
     mine, dead, reused, strange = (run_directory.directory(name) for name in ("mine", "dead", "reused", "strange"))
     gone = subprocess.Popen([sys.executable, "-c", ""])
     gone.wait()

@@ -5,9 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import pickle
-import shutil
 import sys
-import tempfile
 import time
 import uuid
 from collections.abc import Iterator
@@ -129,16 +127,13 @@ class _Does:
 
 
 @pytest.fixture
-def run_id(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    base = tempfile.mkdtemp(prefix="ms-", dir="/tmp")  # sockets want a short path
-    monkeypatch.setattr(tempfile, "tempdir", base)
+def run_id(short_tempdir: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     monkeypatch.setattr(lane_client, "_TRIES", 1)
     made = uuid.uuid4().hex[:16]
     path = run_directory.drivers_directory(made)
     (path / "program").touch()
     yield made
     (path / "program").unlink()
-    shutil.rmtree(base)
 
 
 _SAYS = """

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import os
-import shutil
 import signal
 import sys
-import tempfile
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -114,15 +112,7 @@ def _careful_count(topic: str, out: str, mended: Path) -> Any:
     return builder.build()
 
 
-@pytest.fixture
-def short_path(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    base = tempfile.mkdtemp(prefix="ms-", dir="/tmp")  # sockets want a short path
-    monkeypatch.setattr(tempfile, "tempdir", base)
-    yield
-    shutil.rmtree(base)
-
-
-@pytest.mark.usefixtures("short_path")
+@pytest.mark.usefixtures("short_tempdir")
 def test_a_lane_counts_on_whatever_happens_to_its_process(
     broker: DetachedBroker,
     admin: Admin,
