@@ -64,7 +64,7 @@ def create_topics(bootstrap: str, *names: str, partitions: int = PARTITIONS) -> 
 
 
 def delete_topics(bootstrap: str, *, prefix: str) -> None:
-    """Delete all topics whose names begin so."""
+    """Delete all topics whose names have this prefix."""
     admin = AdminClient({"bootstrap.servers": bootstrap, "log_level": _LOG_LEVEL})
     names = [name for name in admin.list_topics(timeout=30).topics if name.startswith(prefix)]
     for future in (admin.delete_topics(names) if names else {}).values():
@@ -120,7 +120,7 @@ def _consumer(bootstrap: str) -> Consumer:
 
 
 def orders(records: int = ORDERS, keys: int = KEYS) -> Iterator[Record]:
-    """JSON orders under customers' names, ten a millisecond."""
+    """JSON orders under customers' names, ten per millisecond."""
     rng = random.Random(_SEED)
     names = [f"customer-{n}".encode() for n in range(keys)]
     regions = ("eu", "us", "apac")

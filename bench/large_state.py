@@ -25,7 +25,7 @@ _BATCH = 200_000
 
 
 def keys(count: int) -> Iterator[Record]:
-    """All keys once, then every tenth again; 100 bytes a record."""
+    """All keys once, then every tenth again; 100 bytes per record."""
     value = b"x" * 80
     for number in range(count):
         yield Record(b"key-%012d" % number, value, 1_750_000_020_000 + number // 100, -1)

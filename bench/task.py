@@ -47,7 +47,7 @@ class Workload(NamedTuple):
 
 
 def orders(records: int) -> list[Batch]:
-    """JSON orders under 1,000 customers, ten a millisecond, in batches."""
+    """JSON orders under 1,000 customers, ten per millisecond, in batches."""
     rng = random.Random(7)
     raw: Batch = []
     for offset in range(records):

@@ -13,7 +13,7 @@ from millstream.testing import TopologyTestDriver
 
 MINUTE = 60_000
 
-#: Minute, visitor and page. Ann's second click comes last but one: late, and it joins two sessions to one.
+#: Minute, visitor and page. Ann's second click comes last but one: late, and it joins two sessions into one.
 CLICKS = [
     (0, "ann", "/"),
     (2, "bob", "/"),

@@ -28,7 +28,7 @@ GUARANTEES = (AT_LEAST_ONCE, EXACTLY_ONCE)
 WORKLOADS = ("filter", "sum", "window", "wordcount")
 
 JAVA_OPTIONS = ("-Xms2g", "-Xmx2g", "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn")
-#: Stores in memory instead of RocksDB, if one asks for it.
+#: Stores in memory instead of RocksDB, on request.
 IN_MEMORY = {
     "dsl.store.suppliers.class": "org.apache.kafka.streams.state.BuiltInDslStoreSuppliers$InMemoryDslStoreSuppliers"
 }
