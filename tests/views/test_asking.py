@@ -19,7 +19,7 @@ from millstream.views.copies import Task, TaskCopies
 from millstream.views.layout import Layout
 from millstream.views.queries import KeyQuery, KeysQuery, Position, Query, RangeQuery, Requirements
 
-from .test_copies import KEY_VALUE
+from .test_copies import KEY_VALUE, record, taken
 
 PARTITIONS = 4
 KEYS = [b"k%d" % number for number in range(20)]
@@ -66,7 +66,7 @@ def instance(
     for number in held:
         (copy,) = TaskCopies(Task(2, number), [(view, "")], directory / name).copies
         mine = [key for key in KEYS if partition_for(key, PARTITIONS) == number]
-        copy.apply(number, [(offset, key, b"v", 5, None) for offset, key in enumerate(mine)])
+        copy.apply(number, taken(*(record(offset, key, b"v", 5) for offset, key in enumerate(mine))))
         copy.look(number, 0, 0.0)
         copies["s", number] = copy
     layout = Layout((view,), {view.topic: PARTITIONS}, {})
@@ -156,7 +156,7 @@ def test_a_bound_that_a_near_copy_misses_is_asked_of_the_owner(tmp_path: Path, o
     key = KEYS[0]
     number = partition_for(key, PARTITIONS)
     ahead = owner._server.reading.copies["s", number]
-    ahead.apply(number, [(1000, key, b"new", 9, None)])
+    ahead.apply(number, taken(record(1000, key, b"new", 9)))
     bound = Position({KEY_VALUE.topic: {number: 1001}})
     near = Requirements(allow_standby=True)
     assert me.ask(KEY_VALUE, KeyQuery(key), near).rows == [Row(key, b"v", 5)]
@@ -170,9 +170,9 @@ def test_keys_that_others_wrote_may_be_anywhere(tmp_path: Path, others: Others) 
     astray = KEYS[3]
     home = partition_for(astray, PARTITIONS)
     copies = me._server.reading.copies
-    copies["s", home].apply(home, [(1000, astray, None, 9, None)])
+    copies["s", home].apply(home, taken(record(1000, astray, None, 9)))
     elsewhere = (home + 1) % PARTITIONS
-    copies["s", elsewhere].apply(elsewhere, [(1000, astray, b"astray", 9, None)])
+    copies["s", elsewhere].apply(elsewhere, taken(record(1000, astray, b"astray", 9)))
     assert me.ask(scattered, KeyQuery(astray), Requirements()).rows == [Row(astray, b"astray", 9)]
     assert me.ask(KEY_VALUE, KeyQuery(astray), Requirements()).rows == []
     assert [row.key for row in me.ask(scattered, KeysQuery(tuple(KEYS)), Requirements()).rows] == KEYS

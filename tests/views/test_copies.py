@@ -13,7 +13,7 @@ from millstream.errors import NotReady, NotUpToBound, OversizedScan
 from millstream.state.suppliers import StoreKind
 from millstream.views.answers import Row
 from millstream.views.catalogue import ViewStore
-from millstream.views.copies import PartitionCopy, Record, Task, TaskCopies
+from millstream.views.copies import PartitionCopy, Records, Task, TaskCopies
 from millstream.views.progress import Progress
 from millstream.views.queries import KeyQuery, Position, RangeQuery, Requirements, VersionedKeyQuery
 
@@ -34,8 +34,13 @@ VERSIONED = ViewStore(
 )  # fmt: skip
 
 
-def record(offset: int, key: bytes | None, value: bytes | None, timestamp: int = 0) -> Record:
-    return offset, key, value, timestamp, None
+def record(offset: int, key: bytes | None, value: bytes | None, timestamp: int = 0) -> Any:
+    return offset, (key, value, timestamp)
+
+
+def taken(*records: Any) -> Records:
+    """Records as they are read."""
+    return Records([offset for offset, _ in records], [found for _, found in records], [])
 
 
 def opened(
@@ -55,7 +60,7 @@ def rows(copy: PartitionCopy, query: Any = None, **needs: Any) -> list[Row]:
 
 def fill(copies: TaskCopies) -> None:
     for copy in copies.copies:
-        copy.apply(1, [record(3, b"a", b"1", 5), record(4, b"b", b"2", 6), record(7, b"a", b"3", 7)])
+        copy.apply(1, taken(record(3, b"a", b"1", 5), record(4, b"b", b"2", 6), record(7, b"a", b"3", 7)))
 
 
 def test_what_a_clean_restart_finds(tmp_path: Path) -> None:
@@ -73,12 +78,12 @@ def test_what_a_kill_leaves(tmp_path: Path) -> None:
     copies = opened(tmp_path)
     fill(copies)
     copies.save()
-    copies.copies[0].apply(1, [record(8, b"a", b"4", 9)])
+    copies.copies[0].apply(1, taken(record(8, b"a", b"4", 9)))
     for copy in copies.copies:
         copy.close()  # no clean checkpoint is written
     kept, _, versioned = opened(tmp_path).copies
     assert [copy.progress[1].position for copy in (kept, versioned)] == [8, 0]
-    kept.apply(1, [record(8, b"a", b"4", 9)])
+    kept.apply(1, taken(record(8, b"a", b"4", 9)))
     assert rows(read_up(kept))[0] == Row(b"a", b"4", 9)
 
 
@@ -104,9 +109,11 @@ def test_damaged_files_are_made_anew(tmp_path: Path) -> None:
 
 def test_records_that_it_has_and_records_without_a_key(tmp_path: Path) -> None:
     (copy,) = opened(tmp_path, views=(KEY_VALUE,)).copies
-    copy.apply(1, [record(0, b"a", b"1"), record(1, None, b"lost"), record(2, b"b", b"2")])
-    copy.apply(1, [record(0, b"a", b"old"), record(1, b"a", b"old"), record(2, b"a", b"old"), record(3, b"c", b"3")])
-    copy.apply(1, [record(3, b"c", b"old")])
+    copy.apply(1, taken(record(0, b"a", b"1"), record(1, None, b"lost"), record(2, b"b", b"2")))
+    copy.apply(
+        1, taken(record(0, b"a", b"old"), record(1, b"a", b"old"), record(2, b"a", b"old"), record(3, b"c", b"3"))
+    )
+    copy.apply(1, taken(record(3, b"c", b"old")))
     assert [row[:2] for row in rows(read_up(copy))] == [(b"a", b"1"), (b"b", b"2"), (b"c", b"3")]
     assert copy.applied == 4
     copy.begin_anew()
@@ -120,7 +127,7 @@ def test_records_that_it_has_and_records_without_a_key(tmp_path: Path) -> None:
 
 def test_what_a_caller_requires(tmp_path: Path) -> None:
     (copy,) = opened(tmp_path, views=(KEY_VALUE,)).copies
-    copy.apply(1, [record(number, b"%d" % number, b"v") for number in range(9)])
+    copy.apply(1, taken(*(record(number, b"%d" % number, b"v") for number in range(9))))
     copy.look(1, 9, 0.0)
     topic = KEY_VALUE.topic
     assert len(rows(copy, bound=Position({topic: {1: 9, 2: 100}, "others": {1: 100}}))) == 9

@@ -6,15 +6,18 @@ import logging
 import threading
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from bisect import bisect_left
+from collections.abc import Iterable
 from dataclasses import replace
 from itertools import islice
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from millstream.config import StreamsConfig
 from millstream.errors import NotReady, NotUpToBound, OversizedScan, StateStoreError
 from millstream.records import Headers
+from millstream.state.store import LogRecord
 from millstream.state.suppliers import StoreKind
 from millstream.task.globals import GlobalState
 from millstream.topology.topology import Topology
@@ -26,6 +29,8 @@ from millstream.views.progress import Progress
 from millstream.views.queries import CountQuery, Position, Query, RangeQuery, Requirements
 
 log = logging.getLogger("millstream.views")
+
+_KEY = itemgetter(0)
 
 
 class Task(NamedTuple):
@@ -40,8 +45,17 @@ class Task(NamedTuple):
         return f"{self.sub_topology}_{self.partition}"
 
 
-#: A record of a changelog: offset, key, value, timestamp, headers.
-Record = tuple[int, bytes | None, bytes | None, int, Any]
+class Records(NamedTuple):
+    """Records of one changelog partition, in order: offsets, what stores take, and headers where they are heeded."""
+
+    offsets: list[int]
+    records: list[LogRecord]
+    headers: list[Any]
+
+    def since(self, offset: int) -> Records:
+        """Those that come not before an offset."""
+        start = bisect_left(self.offsets, offset)
+        return self if start == 0 else Records(self.offsets[start:], self.records[start:], self.headers[start:])
 
 
 class _Surroundings:
@@ -93,7 +107,7 @@ class Copy(ABC):
         return not self.closed and all(at.current_at is not None for at in self.progress.values())
 
     @abstractmethod
-    def apply(self, partition: int, records: Sequence[Record]) -> None:
+    def apply(self, partition: int, taken: Records) -> None:
         """Apply records of a partition of the topic, in order. Those that it has already do no harm."""
 
     def reach(self, partition: int, offset: int) -> None:
@@ -229,19 +243,17 @@ class PartitionCopy(Copy):
         self.store = self.view.of_bytes().build()
         self.store.init(_Surroundings(self._directory))
 
-    def apply(self, partition: int, records: Sequence[Record]) -> None:
+    def apply(self, partition: int, taken: Records) -> None:
         with self.lock:
             at = self.progress[partition]
-            if records[0][0] < at.position:
-                records = [record for record in records if record[0] >= at.position]
-                if not records:
-                    return
-            # A topic that the application only reads may have records without a key, which tables leave out.
-            self.store.apply_records(
-                (key, value, timestamp) for _, key, value, timestamp, _ in records if key is not None
-            )
-            self.applied += len(records)
-            at.advance(records[-1][0] + 1)
+            offsets, records, _ = taken.since(at.position)
+            if not offsets:
+                return
+            if None in map(_KEY, records):  # a topic that others write may have those, which tables leave out
+                records = [record for record in records if record[0] is not None]
+            self.store.apply_records(records)
+            self.applied += len(offsets)
+            at.advance(offsets[-1] + 1)
 
     def begin_anew(self) -> None:
         with self.lock:
@@ -329,18 +341,16 @@ class GlobalCopy(Copy):
         self.store = self._state.stores[self.view.name]
         self.progress = {number: Progress() for number in range(self._partitions)}
 
-    def apply(self, partition: int, records: Sequence[Record]) -> None:
+    def apply(self, partition: int, taken: Records) -> None:
         with self.lock:
             at = self.progress[partition]
-            new = [
-                (key, value, timestamp, headers, offset)
-                for offset, key, value, timestamp, headers in records
-                if offset >= at.position
-            ]
-            if new:
-                self._state.apply(self.view.topic, partition, new)
-                self.applied += len(new)
-                at.advance(new[-1][4] + 1)
+            offsets, records, headers = taken.since(at.position)
+            if not offsets:
+                return
+            raw = [(*record, pairs, offset) for record, pairs, offset in zip(records, headers, offsets, strict=True)]
+            self._state.apply(self.view.topic, partition, raw)
+            self.applied += len(offsets)
+            at.advance(offsets[-1] + 1)
 
     def begin_anew(self) -> None:
         with self.lock:

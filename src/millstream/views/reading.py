@@ -5,11 +5,12 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Iterable
-from itertools import groupby, repeat
+from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from threading import Event
+from typing import Any
 
 from confluent_kafka import OFFSET_BEGINNING, Consumer, Message, TopicPartition
 from confluent_kafka import KafkaError as ClientError
@@ -17,7 +18,7 @@ from confluent_kafka import KafkaError as ClientError
 from millstream.config import StreamsConfig
 from millstream.kafka.clients import ErrorWatch, make_consumer
 from millstream.topology.topology import Topology
-from millstream.views.copies import Copy, GlobalCopy, Record, Task, TaskCopies
+from millstream.views.copies import Copy, GlobalCopy, Records, Task, TaskCopies
 from millstream.views.files import remove_unused
 from millstream.views.layout import Layout
 
@@ -28,7 +29,7 @@ _AT_ONCE = 5000
 _CHECKPOINT_SECONDS = 5.0
 #: The files of tasks that have gone elsewhere are kept for so long, in case they come back.
 _UNUSED_SECONDS = 600.0
-_FIRST, _SECOND = itemgetter(0), itemgetter(1)
+_SECOND = itemgetter(1)
 _AWAY = frozenset(
     {ClientError.OFFSET_OUT_OF_RANGE, ClientError._AUTO_OFFSET_RESET}
 )  # the broker does not have the offset that comes next
@@ -177,15 +178,24 @@ class Reading:
         if events:
             messages = [message for message in messages if message.error() is None]
         # One call for each field, not one for each field and record: this is done for all records.
-        fields = [map(field, messages) for field in (Message.offset, Message.key, Message.value)]
-        headers = map(Message.headers, messages) if self._heeds_headers else repeat(None, len(messages))
-        records = zip(*fields, map(_SECOND, map(Message.timestamp, messages)), headers, strict=True)
-        by_partition: dict[tuple[str, int], list[Record]] = {}
-        for source, run in groupby(zip(map(_source, messages), records, strict=True), _FIRST):
-            by_partition.setdefault(source, []).extend(map(_SECOND, run))
-        for source, found in by_partition.items():
+        keys, values = (map(field, messages) for field in (Message.key, Message.value))
+        records: list[Any] = list(zip(keys, values, map(_SECOND, map(Message.timestamp, messages)), strict=True))
+        offsets: list[Any] = list(map(Message.offset, messages))
+        headers = list(map(Message.headers, messages)) if self._heeds_headers else None
+        sources = zip(map(Message.topic, messages), map(Message.partition, messages), strict=True)
+        found: dict[Any, Records] = {}
+        start = 0
+        for source, run in groupby(sources):
+            end = start + len(list(run))
+            known = found.setdefault(source, Records([], [], []))
+            known.offsets.extend(offsets[start:end])
+            known.records.extend(records[start:end])
+            if headers is not None:
+                known.headers.extend(headers[start:end])
+            start = end
+        for source, taken in found.items():
             for copy in self.feeds.get(source, ()):
-                copy.apply(source[1], found)
+                copy.apply(source[1], taken)
         for event in events:
             self._heed(event)
 
