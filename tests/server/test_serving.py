@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -58,6 +59,10 @@ def is_ready(url: str) -> bool:
     return get(url, "/health/ready")[0] == 200
 
 
+def _knows_two(url: str) -> bool:
+    return len(get(url, "/metadata")[1].get("instances", ())) == 2
+
+
 def test_two_instances_answer_for_each_other(world: World, tmp_path: Path) -> None:
     settings = ServerSettings(drain=timedelta(0))
     configs = [replace(world.config, state_dir=tmp_path / name) for name in ("one", "two")]
@@ -66,10 +71,10 @@ def test_two_instances_answer_for_each_other(world: World, tmp_path: Path) -> No
         for each in served:
             each.start()
         for each in served:
-            wait_until(lambda each=each: len(get(each.url, "/metadata")[1].get("instances", ())) == 2)
+            wait_until(partial(_knows_two, each.url))
         wait_until(lambda: all(len(_owners(each)) == 2 for each in served), what="both to have a partition")
         for each in served:
-            wait_until(lambda each=each: is_ready(each.url))
+            wait_until(partial(is_ready, each.url))
             found = {key: get(each.url, f"/stores/counts/keys/{key}") for key in KEYS}
             assert {answer["value"] for _, answer in found.values()} == {1}
             scan = get(each.url, "/stores/counts/keys")[1]

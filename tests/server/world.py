@@ -23,12 +23,13 @@ from millstream import (
 )
 from millstream.errors import NotReady
 from millstream.kafka.partitioner import partition_for
+from millstream.state.store import LogRecord
 from millstream.testing import TopologyTestDriver
 from millstream.views.announcements import Announcement, CopyState
 from millstream.views.answers import Instance
 from millstream.views.api import Views
 from millstream.views.asking import Asking
-from millstream.views.copies import Copy, PartitionCopy, Task
+from millstream.views.copies import Copy, PartitionCopy, Records, Task
 from millstream.views.files import TaskDirectory
 from millstream.views.layout import Layout
 from millstream.views.remote import Remote
@@ -88,7 +89,7 @@ class World:
         self.config = StreamsConfig(application_id=APPLICATION, statestore_cache_max_bytes=0)
         self._directory = directory
         self._drivers = [TopologyTestDriver(self.topology, self.config) for _ in range(PARTITIONS)]
-        self._records: dict[tuple[str, int], list[Any]] = {}
+        self._records: dict[tuple[str, int], list[LogRecord]] = {}
         for number, driver in enumerate(self._drivers):
             self._listen(number, driver)
         #: The instances that are alive, by name, with the partitions that each answers for.
@@ -101,9 +102,7 @@ class World:
         def noting() -> Any:
             changes = take()
             for name, changed in changes.items():
-                for key, value, timestamp in driver.store(name).log_records(changed, 0):
-                    records = self._records.setdefault((name, number), [])
-                    records.append((len(records), key, value, timestamp, None))
+                self._records.setdefault((name, number), []).extend(driver.store(name).log_records(changed, 0))
             return changes
 
         driver._task.take_changes = noting  # type: ignore[method-assign]
@@ -137,7 +136,7 @@ class World:
                 copy.owned = True
                 records = self._records.get((view.name, number), [])
                 if records:
-                    copy.apply(number, records)
+                    copy.apply(number, Records(list(range(len(records))), records, []))
                 copy.look(number, len(records), time.monotonic())
                 copies[view.name, number] = copy
         self._copies.extend(copies.values())
