@@ -201,6 +201,16 @@ def refusals(views: Views) -> None:
         read_only(views, "counts").get(7)
     with pytest.raises(WrongQuery, match="no partition 9"):
         views.ask("counts", RangeQuery(), Requirements(partitions=frozenset((9,))))
+    with pytest.raises(WrongQuery, match="latest cannot be"):
+        views.ask("windows", WindowKeyQuery("a", 0, 2**63))
+    with pytest.raises(WrongQuery, match="earliest cannot be 'then'"):
+        views.ask("windows", WindowRangeQuery(earliest="then"))  # type: ignore[arg-type]
+    assert views.ask("windows", WindowRangeQuery(earliest=-5, latest=-1)).rows == []
+    assert views.ask("windows", WindowKeyQuery("key-1", -(2**62), -1)).rows == []
+    assert views.ask("versions", VersionedKeyQuery("key-1", -1)).rows == []
+    assert views.ask("sessions", SessionKeyQuery("key-1", -1, -1)).rows == []
+    with pytest.raises(WrongQuery, match="a prefix cannot be 'key'"):
+        views.ask("counts", PrefixQuery("key"))  # type: ignore[arg-type]
     with pytest.raises(WrongQuery, match="limit"):
         views.ask("counts", RangeQuery(), Requirements(limit=0))
     views._asking._max_rows = 3  # type: ignore[union-attr]

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from millstream import StreamsConfig
-from millstream.errors import ViewError
+from millstream.errors import StateStoreError, ViewError
 from millstream.kafka.admin import Admin
 from millstream.kafka.partitioner import partition_for
 from millstream.views.answers import Instance
@@ -25,7 +25,7 @@ from millstream.views.api import Views
 from millstream.views.queries import KeyQuery, RangeQuery, Requirements
 
 from .sockets import Server, SocketRemote, request, status
-from .world import BASE, KEYS, World, counting, wait_until
+from .world import BASE, KEYS, World, counting, settle, wait_until
 
 PARTITIONS = 4
 ROOT = Path(__file__).parents[2]
@@ -144,6 +144,8 @@ def test_an_instance_is_killed_and_comes_back(
     wait_until(lambda: two.status()["read_up"] == everything, what="two has read up")
     wait_until(lambda: len(two.status()["owned"]) == len(status(one)["owned"]) == 2, what="both have partitions")
     wait_until(lambda: one.is_ready() and len(one.instances()) == 2)
+    ends = ends_of(world, admin)
+    wait_until(lambda: status(one)["positions"] == two.status()["positions"] == ends, what="both have everything")
     answers(one, world)
     assert one._remote.asked > 0  # type: ignore[union-attr]
     metadata = one.metadata_for_store("counts")
@@ -157,8 +159,7 @@ def test_an_instance_is_killed_and_comes_back(
     assert {by.instance for by in near.answered_by.values()} == {"one"}
     assert sum(by.is_standby for by in near.answered_by.values()) == 2
 
-    ends = admin.end_offsets([(f"{world.config.application_id}-counts-changelog", n) for n in everything])
-    wait_until(lambda: saved(tmp_path / "two", world) == {n: end for (_, n), end in ends.items()}, what="a checkpoint")
+    wait_until(lambda: saved(tmp_path / "two", world) == ends, what="a checkpoint")
     before = status(one)["applied"]
     two.kill()
     gap = longest_gap(one, world, lambda: len(status(one)["owned"]) == PARTITIONS)
@@ -169,18 +170,26 @@ def test_an_instance_is_killed_and_comes_back(
     new = count(world, 77)
     again = processes(other_config, "two", log)
     wait_until(lambda: again.status()["read_up"] == everything, what="two is back")
-    wait_until(lambda: again.status()["applied"] >= len(new))
+    ends = ends_of(world, admin)
+    wait_until(lambda: status(one)["positions"] == again.status()["positions"] == ends, what="both have everything")
     wait_until(lambda: len(again.status()["owned"]) == 2, what="two has partitions again")
     assert again.status()["applied"] == len(new)
     assert longest_gap(one, world, lambda: True) < 2
     answers(one, world)
 
 
-def saved(state: Path, world: World) -> dict[int, int]:
+def ends_of(world: World, admin: Admin) -> dict[str, int]:
+    """Where the changelog ends, by partition; what is being committed included."""
+    topic = f"{world.config.application_id}-counts-changelog"
+    ends = admin.end_offsets([(topic, number) for number in range(PARTITIONS)], committed=False)
+    return {str(number): end for (_, number), end in sorted(ends.items())}
+
+
+def saved(state: Path, world: World) -> dict[str, int]:
     """What the checkpoints say."""
     found = {}
     for file in (state / world.config.application_id / "views").glob("*/.checkpoint"):
-        found[int(file.parent.name.split("_")[1])] = json.loads(file.read_bytes())["stores"]["counts"]["offset"]
+        found[file.parent.name.split("_")[1]] = json.loads(file.read_bytes())["stores"]["counts"]["offset"]
     return found
 
 
@@ -213,6 +222,7 @@ def test_partitions_move_without_a_wrong_answer(
     count(world, len(KEYS))
     one = serve(world.topology, world.config, "one")
     one.wait_until_ready()
+    settle([one], world, admin)
     asker = Asker(one)
     asker.start()
     try:
@@ -224,11 +234,13 @@ def test_partitions_move_without_a_wrong_answer(
         wait_until(lambda: min(asker.seen.values()) >= 2, what="all counts are seen")
         before = asker.answered
         wait_until(lambda: asker.answered > before + 100)
+        settle([one, two], world, admin)
         answers(two, world)
         two.close()
         wait_until(lambda: len(status(one)["owned"]) == PARTITIONS, what="one has all again")
         count(world, len(KEYS))
         wait_until(lambda: min(asker.seen.values()) >= 3, what="all counts are seen")
+        settle([one], world, admin)
         answers(one, world)
     finally:
         asker.stop()
@@ -237,6 +249,30 @@ def test_partitions_move_without_a_wrong_answer(
     # It went on with its files where it had left off: the first round of what had moved was not read again.
     gone = sum(partition_for(key.encode(), PARTITIONS) in moved for key in KEYS)
     assert status(one)["applied"] == 3 * len(KEYS) - gone
+
+
+def test_two_instances_of_one_name(
+    admin: Admin, app_config: Callable[..., StreamsConfig], serve: Callable[..., Views], tmp_path: Path
+) -> None:
+    """The first one is told, and answers no more, instead of both taking the same partitions."""
+    world = World(counting(), app_config(), admin, 1)
+    world.close()
+    one = serve(world.topology, world.config, "same")
+    one.wait_until_ready()
+    two = serve(world.topology, app_config(state_dir=tmp_path / "two"), "same")
+    two.wait_until_ready()
+
+    def told() -> bool:
+        try:
+            one.ask("counts", KeyQuery("a"))
+        except StateStoreError as error:
+            return "FencedError" in str(error.detail)
+        except ViewError:
+            pass
+        return False
+
+    wait_until(told, what="the first one is fenced")
+    assert two.ask("counts", KeyQuery("a")).rows == []
 
 
 class Asker(threading.Thread):

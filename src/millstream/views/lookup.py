@@ -8,6 +8,7 @@ from typing import Any
 
 from millstream.errors import WrongQuery
 from millstream.records import MAX_TIMESTAMP, ValueAndTimestamp, Window
+from millstream.serdes.serde import shorten
 from millstream.state.keyvalue import KeyValueStore, TimestampedKeyValueStore
 from millstream.state.layout import after
 from millstream.state.suppliers import StoreKind
@@ -59,10 +60,14 @@ def check(name: str, kind: StoreKind, query: Query) -> None:
         )
     for name_of_time in _TIMES:
         time = getattr(query, name_of_time, None)
-        if time is not None and (not isinstance(time, int) or isinstance(time, bool)):
+        if time is not None and (type(time) is not int or abs(time) > MAX_TIMESTAMP):
             raise WrongQuery(
-                f"{name_of_time} cannot be {time!r}", hint="give milliseconds since 1970, as a whole number"
+                f"{name_of_time} cannot be {shorten(time)}", hint="give milliseconds since 1970, as a whole number"
             )
+    if isinstance(query, PrefixQuery) and not isinstance(query.prefix, bytes):
+        raise WrongQuery(
+            f"a prefix cannot be {shorten(query.prefix)}", hint="give the bytes that serialised keys begin with"
+        )
 
 
 def is_of_one_key(query: Query) -> bool:

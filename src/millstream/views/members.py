@@ -8,9 +8,11 @@ import time
 from collections.abc import Mapping
 from threading import Event
 
-from confluent_kafka import OFFSET_BEGINNING, OFFSET_END, Consumer, KafkaException, Producer, TopicPartition
+from confluent_kafka import OFFSET_BEGINNING, OFFSET_END, Consumer, KafkaException, Message, Producer, TopicPartition
+from confluent_kafka import KafkaError as ClientError
 
 from millstream.config import StreamsConfig
+from millstream.errors import FencedError
 from millstream.kafka.clients import ErrorWatch, make_consumer, make_producer
 from millstream.views import announcements, placement
 from millstream.views.announcements import ANNOUNCE_SECONDS, GONE_SECONDS, Announcement, CopyState, Roster
@@ -73,7 +75,7 @@ class Members:
         try:
             while not self._stop.is_set():
                 if group is not None:
-                    group.poll(0)
+                    self._check(group.poll(0))
                 self._hear(listener)
                 now = time.monotonic()
                 state = self._state()
@@ -110,6 +112,18 @@ class Members:
             sorted(self._topics), on_assign=self._assigned, on_revoke=self._revoked, on_lost=self._revoked
         )
         return consumer
+
+    def _check(self, event: Message | None) -> None:
+        """Heed what the group says: it may want nothing to do with this instance any more."""
+        error = None if event is None else event.error()
+        if error is not None and error.code() == ClientError._FATAL:
+            raise FencedError(
+                f"instance {self._instance.id} is not a member of its group any more",
+                detail=error.str(),
+                hint="another process has the same instance id: give each its own, and a state_dir of its own",
+            )
+        if error is not None:
+            self._watch(error)
 
     def _assigned(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
         """Answer for more tasks. The group only shares them out: records are read by `Reading`."""
