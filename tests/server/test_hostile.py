@@ -18,7 +18,7 @@ from millstream.server.views.app import ViewsApp
 from millstream.server.views.documentation import description
 from millstream.server.views.internal import APPLICATION_HEADER, INSTANCE_HEADER, MEDIA_TYPE, PATH
 from millstream.views.queries import KeyQuery, KeysQuery, Position, RangeQuery, Requirements, WindowKeyQuery
-from millstream.views.wire import Request, encode_request
+from millstream.views.questions.wire import Request, encode_request
 
 from .asgi import Reply, call
 from .world import APPLICATION, KEYS, World

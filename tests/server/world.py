@@ -25,14 +25,14 @@ from millstream.errors import NotReady
 from millstream.kafka.partitioner import partition_for
 from millstream.state.store import LogRecord
 from millstream.testing import TopologyTestDriver
-from millstream.views.announcements import Announcement, CopyState
 from millstream.views.answers import Instance
 from millstream.views.api import Views
-from millstream.views.asking import Asking
-from millstream.views.copies import Copy, PartitionCopy, Records, Task
-from millstream.views.files import TaskDirectory
-from millstream.views.layout import Layout
-from millstream.views.remote import Remote
+from millstream.views.instance.announcements import Announcement, CopyState
+from millstream.views.instance.copies import Copy, PartitionCopy, Records, Task
+from millstream.views.instance.files import TaskDirectory
+from millstream.views.instance.layout import Layout
+from millstream.views.questions.asking import Asking
+from millstream.views.questions.remote import Remote
 
 APPLICATION = "shop"
 MINUTE = 60_000

@@ -13,7 +13,7 @@ from millstream import errors
 from millstream.views.answers import Answer, Instance
 from millstream.views.api import Views
 from millstream.views.queries import Query, Requirements
-from millstream.views.wire import Request, decode_answer, decode_request, encode_answer, encode_request
+from millstream.views.questions.wire import Request, decode_answer, decode_request, encode_answer, encode_request
 
 
 def _read(connection: socket.socket) -> bytes:

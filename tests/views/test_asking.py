@@ -12,12 +12,12 @@ import pytest
 
 from millstream.errors import InstanceUnreachable, NotReady, NotUpToBound, PartitionNotHere, ViewError, WrongQuery
 from millstream.kafka.partitioner import partition_for
-from millstream.views.announcements import Announcement, CopyState
 from millstream.views.answers import Answer, Instance, Row
-from millstream.views.asking import Asking
-from millstream.views.copies import Task, TaskCopies
-from millstream.views.layout import Layout
+from millstream.views.instance.announcements import Announcement, CopyState
+from millstream.views.instance.copies import Task, TaskCopies
+from millstream.views.instance.layout import Layout
 from millstream.views.queries import KeyQuery, KeysQuery, Position, Query, RangeQuery, Requirements
+from millstream.views.questions.asking import Asking
 
 from .test_copies import KEY_VALUE, record, taken
 

@@ -13,8 +13,8 @@ from millstream.errors import NotReady, NotUpToBound, OversizedScan
 from millstream.state.suppliers import StoreKind
 from millstream.views.answers import Row
 from millstream.views.catalogue import ViewStore
-from millstream.views.copies import PartitionCopy, Records, Task, TaskCopies
-from millstream.views.progress import Progress
+from millstream.views.instance.copies import PartitionCopy, Records, Task, TaskCopies
+from millstream.views.instance.progress import Progress
 from millstream.views.queries import KeyQuery, Position, RangeQuery, Requirements, VersionedKeyQuery
 
 TASK = Task(2, 1)

@@ -10,7 +10,7 @@ import pytest
 
 from millstream import StreamsConfig
 from millstream.errors import StateStoreError
-from millstream.views.files import (
+from millstream.views.instance.files import (
     CheckpointEntry,
     DirectoryLock,
     TaskDirectory,

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from millstream.views import announcements, placement
-from millstream.views.announcements import Announcement, CopyState, Roster
 from millstream.views.answers import Instance
-from millstream.views.routing import candidates
+from millstream.views.instance import announcements, placement
+from millstream.views.instance.announcements import Announcement, CopyState, Roster
+from millstream.views.questions.routing import candidates
 
 TASKS = [f"0_{number}" for number in range(64)]
 

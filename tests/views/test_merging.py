@@ -12,10 +12,10 @@ from millstream.kafka.partitioner import partition_for
 from millstream.records import Headers, Window, Windowed
 from millstream.state.builders import StoreBuilder
 from millstream.state.suppliers import StoreKind, StoreSupplier
-from millstream.views import lookup
 from millstream.views.answers import Answer, AnsweredBy, PartitionLag, Row
-from millstream.views.merging import merged, row_order
+from millstream.views.instance import lookup
 from millstream.views.queries import Position, Query, RangeQuery, SessionRangeQuery, WindowRangeQuery
+from millstream.views.questions.merging import merged, row_order
 
 PARTITIONS = 3
 HOUR = 3_600_000

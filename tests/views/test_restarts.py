@@ -16,8 +16,8 @@ from millstream import Consumed, Materialized, Serdes, StreamsBuilder, StreamsCo
 from millstream.errors import NotReady, StateStoreError
 from millstream.kafka.admin import Admin
 from millstream.kafka.topics import NewTopic
-from millstream.views import server
 from millstream.views.api import Views
+from millstream.views.instance import server
 from millstream.views.queries import KeyQuery, KeysQuery
 from millstream.views.readonly import read_only
 

@@ -26,7 +26,7 @@ from millstream.views.queries import (
     WindowKeyQuery,
     WindowRangeQuery,
 )
-from millstream.views.wire import Request, decode_answer, decode_request, encode_answer, encode_request
+from millstream.views.questions.wire import Request, decode_answer, decode_request, encode_answer, encode_request
 
 QUERIES: list[Query] = [
     KeyQuery(b"k"),

@@ -28,7 +28,7 @@ from millstream.kafka.partitioner import partition_for
 from millstream.kafka.topics import NewTopic
 from millstream.testing import TopologyTestDriver
 from millstream.views.api import Views
-from millstream.views.progress import Progress
+from millstream.views.instance.progress import Progress
 
 TEXT = Consumed(Serdes.string, Serdes.string)
 MINUTE = timedelta(minutes=1)

@@ -15,8 +15,7 @@ from millstream.kafka.embedded import with_broker
 from millstream.kafka.partitioner import partition_for
 from millstream.serdes.serde import AnySerde
 from millstream.topology.topology import Topology
-from millstream.views import catalogue, lookup
-from millstream.views.announcements import Announcement
+from millstream.views import catalogue
 from millstream.views.answers import (
     Answer,
     Instance,
@@ -26,13 +25,15 @@ from millstream.views.answers import (
     StoreDescription,
     StoreMetadata,
 )
-from millstream.views.asking import Asking
 from millstream.views.catalogue import ViewStore
-from millstream.views.copies import Copy, Task
-from millstream.views.files import kept_instance_id, views_directory
+from millstream.views.instance import lookup
+from millstream.views.instance.announcements import Announcement
+from millstream.views.instance.copies import Copy, Task
+from millstream.views.instance.files import kept_instance_id, views_directory
+from millstream.views.instance.server import ViewServer
 from millstream.views.queries import NO_REQUIREMENTS, PrefixQuery, Query, RangeQuery, Requirements
-from millstream.views.remote import Remote
-from millstream.views.server import ViewServer
+from millstream.views.questions.asking import Asking
+from millstream.views.questions.remote import Remote
 
 _POLL_SECONDS = 0.02
 

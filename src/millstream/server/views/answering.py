@@ -13,7 +13,7 @@ from millstream.server.settings import ServerSettings
 from millstream.views.answers import Answer
 from millstream.views.api import Views
 from millstream.views.queries import KeyQuery, Query, Requirements, VersionedKeyQuery
-from millstream.views.wire import Request
+from millstream.views.questions.wire import Request
 
 T = TypeVar("T")
 

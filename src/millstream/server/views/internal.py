@@ -9,7 +9,7 @@ from starlette.responses import Response
 from millstream.server.problems import Problem
 from millstream.server.views.answering import Answering
 from millstream.views.api import Views
-from millstream.views.wire import decode_request, encode_answer
+from millstream.views.questions.wire import decode_request, encode_answer
 
 PATH = "/internal/views"
 MEDIA_TYPE = "application/msgpack"

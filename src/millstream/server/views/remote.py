@@ -20,7 +20,7 @@ from millstream.server.views.answering import AskedElsewhere, must_not_wait
 from millstream.server.views.internal import APPLICATION_HEADER, INSTANCE_HEADER, MEDIA_TYPE, PATH
 from millstream.views.answers import Answer, Instance
 from millstream.views.queries import Query, Requirements
-from millstream.views.wire import Request, decode_answer, encode_request
+from millstream.views.questions.wire import Request, decode_answer, encode_request
 
 #: Idle connections per address.
 _KEPT = 16

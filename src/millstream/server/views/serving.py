@@ -11,7 +11,7 @@ from millstream.server.views.remote import HttpRemote
 from millstream.topology.topology import Topology
 from millstream.views.answers import Instance
 from millstream.views.api import Views
-from millstream.views.files import kept_instance_id
+from millstream.views.instance.files import kept_instance_id
 
 
 class ServedViews:

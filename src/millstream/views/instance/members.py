@@ -14,12 +14,12 @@ from confluent_kafka import KafkaError as ClientError
 from millstream.config import StreamsConfig
 from millstream.errors import FencedError
 from millstream.kafka.clients import ErrorWatch, make_consumer, make_producer
-from millstream.views import announcements, placement
-from millstream.views.announcements import ANNOUNCE_SECONDS, GONE_SECONDS, Announcement, CopyState, Roster
 from millstream.views.answers import Instance
-from millstream.views.copies import Task
-from millstream.views.layout import Layout
-from millstream.views.reading import Reading
+from millstream.views.instance import announcements, placement
+from millstream.views.instance.announcements import ANNOUNCE_SECONDS, GONE_SECONDS, Announcement, CopyState, Roster
+from millstream.views.instance.copies import Task
+from millstream.views.instance.layout import Layout
+from millstream.views.instance.reading import Reading
 
 log = logging.getLogger("millstream.views")
 

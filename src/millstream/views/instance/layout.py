@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from millstream.kafka.admin import Admin
 from millstream.views.catalogue import ViewStore
-from millstream.views.copies import Task
+from millstream.views.instance.copies import Task
 
 
 @dataclass(frozen=True)

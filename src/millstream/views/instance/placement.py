@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from hashlib import blake2b
 
-from millstream.views.announcements import Announcement
+from millstream.views.instance.announcements import Announcement
 
 
 def standbys(task: str, owner: str | None, instances: Iterable[str], replicas: int) -> list[str]:

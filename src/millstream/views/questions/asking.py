@@ -12,15 +12,15 @@ from dataclasses import replace
 from millstream.errors import NotUpToBound, PartitionNotHere, ViewError, WrongQuery
 from millstream.kafka.errors import KafkaError
 from millstream.kafka.partitioner import partition_for
-from millstream.views import lookup
 from millstream.views.answers import Answer, Instance, Row
 from millstream.views.catalogue import ViewStore
-from millstream.views.copies import Copy, Task, not_ready, oversized
-from millstream.views.merging import merged, row_order, with_rows
+from millstream.views.instance import lookup
+from millstream.views.instance.copies import Copy, Task, not_ready, oversized
+from millstream.views.instance.server import ViewServer
 from millstream.views.queries import KeysQuery, PrefixQuery, Query, RangeQuery, Requirements
-from millstream.views.remote import Remote
-from millstream.views.routing import candidates
-from millstream.views.server import ViewServer
+from millstream.views.questions.merging import merged, row_order, with_rows
+from millstream.views.questions.remote import Remote
+from millstream.views.questions.routing import candidates
 
 
 class Asking:

@@ -14,14 +14,14 @@ from millstream.errors import NotReady, StateStoreError
 from millstream.kafka.admin import Admin
 from millstream.kafka.errors import KafkaError
 from millstream.topology.topology import Topology
-from millstream.views import announcements
 from millstream.views.answers import Instance
 from millstream.views.catalogue import ViewStore
-from millstream.views.copies import Copy
-from millstream.views.files import DirectoryLock
-from millstream.views.layout import Layout, look_up
-from millstream.views.members import Members
-from millstream.views.reading import Reading
+from millstream.views.instance import announcements
+from millstream.views.instance.copies import Copy
+from millstream.views.instance.files import DirectoryLock
+from millstream.views.instance.layout import Layout, look_up
+from millstream.views.instance.members import Members
+from millstream.views.instance.reading import Reading
 
 log = logging.getLogger("millstream.views")
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from millstream.views.announcements import Announcement
 from millstream.views.answers import Instance
+from millstream.views.instance.announcements import Announcement
 
 
 def candidates(

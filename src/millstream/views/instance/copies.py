@@ -21,11 +21,11 @@ from millstream.state.store import LogRecord
 from millstream.state.suppliers import StoreKind
 from millstream.task.globals import GlobalState
 from millstream.topology.topology import Topology
-from millstream.views import lookup
 from millstream.views.answers import Answer, AnsweredBy, PartitionLag, Row
 from millstream.views.catalogue import ViewStore
-from millstream.views.files import CheckpointEntry, TaskDirectory
-from millstream.views.progress import Progress
+from millstream.views.instance import lookup
+from millstream.views.instance.files import CheckpointEntry, TaskDirectory
+from millstream.views.instance.progress import Progress
 from millstream.views.queries import CountQuery, Position, Query, RangeQuery, Requirements
 
 log = logging.getLogger("millstream.views")
