@@ -63,6 +63,11 @@ def _knows_two(url: str) -> bool:
     return len(get(url, "/metadata")[1].get("instances", ())) == 2
 
 
+def _asks_both(url: str) -> bool:
+    scan = get(url, "/stores/counts/keys")[1]
+    return len({by["instance"] for by in scan["answered_by"].values()}) == 2
+
+
 def test_two_instances_answer_for_each_other(world: World, tmp_path: Path) -> None:
     settings = ServerSettings(drain=timedelta(0))
     configs = [replace(world.config, state_dir=tmp_path / name) for name in ("one", "two")]
@@ -79,7 +84,7 @@ def test_two_instances_answer_for_each_other(world: World, tmp_path: Path) -> No
             assert {answer["value"] for _, answer in found.values()} == {1}
             scan = get(each.url, "/stores/counts/keys")[1]
             assert [row["key"] for row in scan["rows"]] == sorted(KEYS)
-            assert len({by["instance"] for by in scan["answered_by"].values()}) == 2
+            wait_until(partial(_asks_both, each.url), what="both to be asked")
     finally:
         for each in served:
             each.close()

@@ -193,7 +193,7 @@ def refusals(views: Views) -> None:
         views.ask("nothing", KeyQuery("a"))
     with pytest.raises(WrongQuery, match="does not answer a WindowKeyQuery"):
         views.ask("counts", WindowKeyQuery("a"))
-    with pytest.raises(KeyRefused, match="cannot write a int"):
+    with pytest.raises(KeyRefused, match="cannot write a value of type int"):
         views.ask("counts", KeyQuery(7))
     with pytest.raises(KeyRefused, match="no None"):
         views.ask("counts", KeyQuery(None))

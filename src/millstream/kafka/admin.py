@@ -24,7 +24,7 @@ from millstream.config import StreamsConfig, client_properties
 from millstream.kafka.clients import ErrorWatch, make_admin
 from millstream.kafka.errors import BrokerUnavailable, KafkaError, TopicMissing, translate
 from millstream.kafka.groups import GroupOffsets
-from millstream.kafka.topics import NewTopic
+from millstream.kafka.topics import LATER, NewTopic
 
 Partition = tuple[str, int]
 
@@ -109,18 +109,9 @@ class Admin:
             return set()
         copies = self._config.replication_factor if replication_factor is None else replication_factor
         general = client_properties(self._config, "topic")
-        requests = [
-            ClientTopic(topic.name, topic.partitions, copies, config={**topic.defaults, **general, **topic.config})
-            for topic in topics
-        ]
-        created = set()
-        for name, future in self._client.create_topics(requests, request_timeout=self._seconds).items():
-            try:
-                self._result(future, f"create topic {name}")
-                created.add(name)
-            except KafkaError as error:
-                if _code(error) != ClientError.TOPIC_ALREADY_EXISTS:
-                    raise
+        settings = {topic.name: {**topic.defaults, **general, **topic.config} for topic in topics}
+        counted = {topic.name: topic.partitions for topic in topics}
+        created = self._create(counted, copies, settings)
         counts = self.wait_for_topics([topic.name for topic in topics])
         for topic in topics:
             if topic.partitions not in (-1, counts[topic.name]):
@@ -129,6 +120,27 @@ class Admin:
                     detail=f"{topic.partitions} are needed",
                     hint="delete the topic, or change the number of partitions of what it is made from",
                 )
+        return created
+
+    def _create(
+        self, partitions: Mapping[str, int], copies: int, settings: Mapping[str, Mapping[str, str]]
+    ) -> set[str]:
+        """Create topics; those that an older broker refuses because of a setting are created without it."""
+        requests = [ClientTopic(name, count, copies, config=dict(settings[name])) for name, count in partitions.items()]
+        created = set()
+        again: dict[str, int] = {}
+        for name, future in self._client.create_topics(requests, request_timeout=self._seconds).items():
+            try:
+                self._result(future, f"create topic {name}")
+                created.add(name)
+            except KafkaError as error:
+                if _code(error) == ClientError.INVALID_CONFIG and not LATER.isdisjoint(settings[name]):
+                    again[name] = partitions[name]
+                elif _code(error) != ClientError.TOPIC_ALREADY_EXISTS:
+                    raise
+        if again:
+            without = {name: {key: settings[name][key] for key in settings[name].keys() - LATER} for name in again}
+            created |= self._create(again, copies, without)
         return created
 
     def ensure_topic(self, topic: NewTopic) -> None:
