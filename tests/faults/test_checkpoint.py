@@ -102,12 +102,38 @@ def test_a_lost_checkpoint_and_lost_changelogs_are_refused(
     apps.run_once(counting(*topics), config)
     shutil.rmtree(checkpoint_of(config))
     with closing(Admin(StreamsConfig(application_id="look", bootstrap_servers=broker.bootstrap_servers))) as admin:
-        admin.delete_topics([topic for topic in admin.topics() if topic.endswith("-changelog")])
+        admin.delete_topics([f"{config.application_id}-counts-changelog"])
+    for _ in range(2):  # a start that is refused makes nothing that the next one would believe
+        with pytest.raises(StreamsError, match="its checkpoint is not here") as raised:
+            apps.run_once(counting(*topics), config)
+        assert str(checkpoint_of(config)) in str(raised.value)
+        assert "-changelog are missing" in str(raised.value)
+    assert counts(topics[1]) == {f"k{key}": list(range(1, 11)) for key in range(5)}
+
+
+def test_a_changelog_that_was_made_again_is_not_believed(
+    apps: Apps,
+    counting: Callable[..., Topology],
+    topics: tuple[str, str],
+    produce: Produce,
+    counts: Counts,
+    broker: DevBroker,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """The checkpoint has the state, so the application goes on; then it is lost, too."""
+    config = apps.config()
+    produce(topics[0], some(50))
+    apps.run_once(counting(*topics), config)
+    with closing(Admin(StreamsConfig(application_id="look", bootstrap_servers=broker.bootstrap_servers))) as admin:
+        admin.delete_topics([f"{config.application_id}-counts-changelog"])
+    produce(topics[0], some(50))
+    apps.run_once(counting(*topics), config)
+    assert "the changelog of store 'counts' was made when the store had something in it" in caplog.text
+    shutil.rmtree(checkpoint_of(config))
     with pytest.raises(StreamsError, match="its checkpoint is not here") as raised:
         apps.run_once(counting(*topics), config)
-    assert str(checkpoint_of(config)) in str(raised.value)
-    assert "-changelog are missing" in str(raised.value)
-    assert counts(topics[1]) == {f"k{key}": list(range(1, 11)) for key in range(5)}
+    assert "does not have all of store 'counts'" in str(raised.value)
+    assert counts(topics[1]) == {f"k{key}": list(range(1, 21)) for key in range(5)}
 
 
 def test_the_newest_state_file_of_a_task_is_missed(

@@ -171,7 +171,7 @@ def test_a_checkpoint_of_another_application_is_refused(
     topology = counting(make_topic(2, name="in"), make_topic(2, name="out"))
     topics = {topic: 2 for node in topology.nodes.values() if isinstance(node, SourceNode) for topic in node.topics}
     checkpoint = Checkpoint(str(tmp_path))
-    checkpoint.remember(checkpoint.compare("before", topology, Plan(topology, topics), 1, "its id"))
+    checkpoint.remember(checkpoint.compare("before", topology, Plan(topology, topics), 1, "its id"), {})
     config = apps.config(checkpoint_location=tmp_path)
     streams = KafkaStreams(topology, config)
     with pytest.raises(StreamsError, match="belongs to another application") as raised:

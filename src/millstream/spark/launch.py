@@ -151,23 +151,37 @@ def _agreed(
     admin.ensure_topic(progress_topic(program.progress_topic, max(1, len(remembered.markers))))
     partitions = admin.partition_counts([program.progress_topic])[program.progress_topic]
     tasks = {part.id: part.partitions for part in program.plan.parts.values()}
-    made = admin.create_topics(new_topics(program.changelogs, program.topology, program.config, tasks))
+    topics = new_topics(program.changelogs, program.topology, program.config, tasks)
     if remembered.is_new:
-        origin = find_origin(program, ownership, admin, partitions, made=made)
+        origin = find_origin(program, ownership, admin, partitions, wanted=[topic.name for topic in topics])
         if origin is not None:
             origin.write(checkpoint)
     else:
         origin = Origin.read(checkpoint)
-    program = replace(program, origin=origin)
+    admin.create_topics(topics)
+    program = replace(program, origin=origin, whole=_whole(program, remembered, admin))
     if not remembered.is_new:
         spark_log = SparkLog.read(program.checkpoint)
         if origin is None or spark_log.latest is not None:
             check_known(program, spark_log, Known.read(program, ownership, partitions))
             origin = None
-    checkpoint.remember(remembered)
+    checkpoint.remember(remembered, program.whole)
     if origin is not None:
         adopt(program, ownership, partitions)
     return program
+
+
+def _whole(program: Program, remembered: Remembered, admin: Admin) -> dict[str, str]:
+    """The ids of the changelogs that have all changes of their stores; the others are told."""
+    ids = admin.topic_ids({log.topic for log in program.changelogs.values()})
+    whole = remembered.whole({store: ids.get(log.topic, "") for store, log in program.changelogs.items()})
+    for store in program.changelogs.keys() - whole.keys():
+        log.warning(
+            "the changelog of store '%s' was made when the store had something in it: it cannot be rebuilt from Kafka "
+            "alone, so keep the checkpoint",
+            store,
+        )
+    return whole
 
 
 def _external_topics(topology: Topology, config: StreamsConfig, admin: Admin) -> dict[str, int]:

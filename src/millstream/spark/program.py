@@ -35,6 +35,7 @@ class Program:
         checkpoint_id: names the checkpoint, so that progress on another one is not mistaken for progress on this one.
         markers: the partition of the progress topic for each task and wave.
         changelogs: where the changes of stores are kept in Kafka.
+        whole: the ids of changelog topics that have all changes, by store; others were made when there was state.
         origin: what the checkpoint was rebuilt from; None if it has been there from the start.
     """
 
@@ -48,6 +49,7 @@ class Program:
     checkpoint_id: str = ""
     markers: Mapping[str, int] = field(default_factory=dict, hash=False)
     changelogs: Mapping[str, Changelog] = field(default_factory=dict, hash=False)
+    whole: Mapping[str, str] = field(default_factory=dict, hash=False)
     origin: Origin | None = None
 
     @property

@@ -12,7 +12,7 @@ from millstream import Consumed, Grouped, Serdes, StreamsBuilder, StreamsConfig
 from millstream.changelogs import changelogs_of
 from millstream.errors import StreamsError
 from millstream.spark.driver.agreement import Known, SparkLog, check_known
-from millstream.spark.driver.recovery import check_whole
+from millstream.spark.driver.recovery import check_notes, check_whole
 from millstream.spark.plan import Plan
 from millstream.spark.program import Program
 from millstream.spark.state.markers import (
@@ -26,6 +26,7 @@ from millstream.spark.state.markers import (
     read_note,
 )
 from millstream.spark.state.statefiles import Version
+from millstream.spark.state.task_note import decode, encode
 
 HERE = "abc"
 ENDS = {batch: {"batch": batch, "now": batch, "topics": {"in": {"0": 10 * batch}}} for batch in range(1, 6)}
@@ -184,6 +185,21 @@ def test_missing_changelogs_are_told() -> None:
     with pytest.raises(StreamsError, match="its checkpoint is not here") as raised:
         check_whole(application(), Known([], [committed(3)], []), ["orders-counts-changelog"])
     assert "orders-counts-changelog" in str(raised.value)
+
+
+def test_changelogs_that_do_not_have_everything_are_told() -> None:
+    program = application()
+    (store,) = program.changelogs
+    note = decode(encode(b"progress", {}, {store: "id-1", "gone": "id-2"}))
+    check_notes(program, [marker(3)], {"0_0": note}, {store: "id-1"})
+    check_notes(program, [Marker(HERE, "0_0/0", 3, "", None)], {}, {store: "id-1"})  # it never had any state
+    for markers, notes, ids in (
+        ([marker(3)], {}, {store: "id-1"}),  # made by a version without changelogs
+        ([marker(3)], {"0_0": note}, {store: "id-3"}),  # the topic was made again
+    ):
+        with pytest.raises(StreamsError, match="its checkpoint is not here") as raised:
+            check_notes(program, markers, notes, ids)
+        assert "not whole" in str(raised.value)
 
 
 def test_a_wave_looks_at_its_markers() -> None:

@@ -51,7 +51,7 @@ def compared(
     checkpoint = Checkpoint(str(directory))
     plan = Plan(topology, {"in": partitions, "out": 2})
     found = checkpoint.compare(application, topology, plan, lanes, "id of a new one")
-    checkpoint.remember(found)
+    checkpoint.remember(found, {})
     return found
 
 

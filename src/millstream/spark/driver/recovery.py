@@ -8,7 +8,8 @@ done in all waves: what one wave hands to the next is in the checkpoint alone.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from contextlib import closing
 
 from millstream.errors import StreamsError
 from millstream.kafka.admin import Admin, Partition
@@ -18,6 +19,8 @@ from millstream.spark.driver.ownership import Ownership
 from millstream.spark.program import Program
 from millstream.spark.state.markers import BATCH, Marker, input_offset
 from millstream.spark.state.origin import Origin
+from millstream.spark.state.task_note import TaskNote, decode
+from millstream.spark.topics.consumer import LaneConsumer
 from millstream.topology.nodes import ProcessorNode
 
 log = logging.getLogger("millstream.client")
@@ -28,7 +31,7 @@ _NO_BATCH = 0
 
 
 def find_origin(
-    program: Program, ownership: Ownership, admin: Admin, progress_partitions: int, *, made: Iterable[str]
+    program: Program, ownership: Ownership, admin: Admin, progress_partitions: int, *, wanted: Iterable[str]
 ) -> Origin | None:
     """What an application without a checkpoint is rebuilt from; None if it has never run.
 
@@ -37,7 +40,7 @@ def find_origin(
         ownership: this copy owns it.
         admin: asks the broker.
         progress_partitions: how many partitions the progress topic has.
-        made: changelog topics that were not there.
+        wanted: the changelog topics that it writes.
 
     Raises:
         StreamsError: it has run before, and what Kafka has does not suffice.
@@ -47,15 +50,19 @@ def find_origin(
         return None
     shut_out(program, max((note.lanes for note in known.notes), default=0) or len(program.plan.tasks))
     known = Known.read(program, ownership, progress_partitions, stable=True)
-    check_whole(program, known, made)
     topics = {log.topic for log in program.changelogs.values()}
     counts = admin.partition_counts([*topics, program.progress_topic])
+    check_whole(program, known, [topic for topic in wanted if topic not in counts])
     places = [(topic, partition) for topic, count in counts.items() for partition in range(count)]
     ends = admin.end_offsets(places, committed=program.config.exactly_once)
     # What the application reads itself counts as far as it has read it.
     own = {(at.topic, at.partition): at.offset for at in known.inputs}
     sources = {log.topic for log in program.changelogs.values() if log.is_source}
     found = _by_topic({place: own.get(place, 0) if place[0] in sources else end for place, end in ends.items()})
+    ids = admin.topic_ids(counts)
+    changelogs = {store: ids.get(log.topic, "") for store, log in program.changelogs.items()}
+    notes = _read_notes(program, {place: end for place, end in ends.items() if place[0] == program.progress_topic})
+    check_notes(program, known.markers, notes, changelogs)
     before = next((note.checkpoint for note in known.notes), "") or known.markers[0].checkpoint
     if program.changelogs:
         log.warning("the checkpoint of '%s' is gone: restoring from Kafka alone", program.config.application_id)
@@ -97,6 +104,48 @@ def check_whole(program: Program, known: Known, made: Iterable[str]) -> None:
             ". What tasks hand to each other within a batch is in the checkpoint alone",
             hint=WAYS_OUT,
         )
+
+
+def check_notes(
+    program: Program, markers: Iterable[Marker], notes: Mapping[str, TaskNote], changelogs: Mapping[str, str]
+) -> None:
+    """See that the changelogs have all that tasks have changed.
+
+    Args:
+        program: the application.
+        markers: its progress.
+        notes: what tasks left in the progress topic, by their names.
+        changelogs: the ids of the topics that are there, by store.
+
+    Raises:
+        StreamsError: they do not.
+    """
+    stateful = {log.sub_topology for log in program.changelogs.values()}
+    left = {marker.task.split("/")[0] for marker in markers if marker.state is not None}
+    missing = [
+        f"task {task.name} has left no note"
+        for task in program.plan.tasks
+        if task.sub_topology in stateful and task.name in left and task.name not in notes
+    ]
+    for name, note in notes.items():
+        for store, topic_id in note.changelogs.items():
+            if store in changelogs and topic_id != changelogs[store]:
+                missing.append(f"task {name}: {program.changelogs[store].topic} does not have all of store '{store}'")
+    if missing:
+        raise StreamsError(
+            f"application '{program.config.application_id}' has run before, and its checkpoint is not here",
+            detail="its changelogs are not whole, so its state cannot be rebuilt from them: " + "; ".join(missing[:3]),
+            hint=WAYS_OUT,
+        )
+
+
+def _read_notes(program: Program, ends: Mapping[Partition, int]) -> dict[str, TaskNote]:
+    """The last note of each task."""
+    found: dict[str, bytes] = {}
+    with closing(LaneConsumer(program.config, from_the_first=True)) as consumer:
+        for _, records in consumer.read({partition: (0, end) for partition, end in ends.items() if end}):
+            found.update({key.decode(): value for key, value, *_ in records if key is not None and value is not None})
+    return {name: decode(value) for name, value in found.items()}
 
 
 def adopt(program: Program, ownership: Ownership, progress_partitions: int) -> None:

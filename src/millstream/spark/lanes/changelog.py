@@ -7,37 +7,20 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import closing
 
-import msgspec
-
 from millstream.changelogs import Changelog
-from millstream.errors import StateStoreError
 from millstream.spark.plan import Partition, TaskId
 from millstream.spark.program import Program
 from millstream.spark.state.origin import Origin
+from millstream.spark.state.task_note import TaskNote, decode, encode
 from millstream.spark.topics.consumer import LaneConsumer
 from millstream.state.store import LogRecord, StateStore
 from millstream.task.records import OutputRecord, RawRecord
 
 log = logging.getLogger("millstream.restore")
 
-_VERSION = 1
 _SAY_SECONDS = 2.0
 #: librdkafka takes 0 for "now".
 _LEAST_TIME = 1
-
-
-class TaskNote(msgspec.Struct, array_like=True, frozen=True):
-    """What a task knows beside the rows of its stores, as it stands in the progress topic.
-
-    Args:
-        version: of this layout.
-        progress: see `millstream.task.progress`.
-        clocks: of each store that has one, as a change: the key is always the same.
-    """
-
-    version: int
-    progress: bytes
-    clocks: dict[str, tuple[bytes, bytes]]
 
 
 class TaskChangelog:
@@ -76,7 +59,7 @@ class TaskChangelog:
                     for key, value, timestamp in stores[name].log_records(changed, max(stream_time, _LEAST_TIME))
                 ]
         clocks = {name: (clock[0], clock[1] or b"") for name in self._logs if (clock := stores[name].clock())}
-        note = msgspec.msgpack.encode(TaskNote(_VERSION, progress, clocks))
+        note = encode(progress, clocks, {name: self._program.whole.get(name, "") for name in self._logs})
         records.append((*self._note, self._id.name.encode(), note, max(stream_time, _LEAST_TIME), None))
         return records
 
@@ -113,17 +96,7 @@ class TaskChangelog:
         mine = self._id.name.encode()
         for key, value, *_ in reversed(records):
             if key == mine and value is not None:
-                try:
-                    note = msgspec.msgpack.decode(value, type=TaskNote)
-                except msgspec.MsgspecError as error:
-                    raise StateStoreError("a task's note in Kafka cannot be read", detail=str(error)) from error
-                if note.version != _VERSION:
-                    raise StateStoreError(
-                        "a task's note in Kafka has an unknown layout",
-                        detail=f"version {note.version}; this release reads {_VERSION}",
-                        hint="it was written by a later release of Millstream",
-                    )
-                return note
+                return decode(value)
         return known
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +39,22 @@ class Remembered:
     markers: dict[str, int]
     #: What is to be remembered of this run.
     note: dict[str, Any]
+    #: The stores that were there before.
+    stores: frozenset[str] = frozenset()
+    #: The ids of changelog topics that had all changes of their stores.
+    changelogs: Mapping[str, str] = field(default_factory=dict)
+
+    def whole(self, ids: Mapping[str, str]) -> dict[str, str]:
+        """Which changelogs have all changes of their stores: those that were there when the store came to be.
+
+        Args:
+            ids: of the changelog topics, by store.
+        """
+        return {
+            store: found
+            for store, found in ids.items()
+            if self.is_new or store not in self.stores or self.changelogs.get(store) == found
+        }
 
 
 class Checkpoint:
@@ -90,13 +107,19 @@ class Checkpoint:
             now["id"] = before["id"]
             now["markers"] = _markers(plan, before["markers"])
         moved = before is not None and (before["lanes"], before["tasks"]) != (lanes, now["tasks"])
-        return Remembered(
-            before is None, lanes if before is None else before["lanes"], moved, now["id"], now["markers"], now
-        )
+        if before is None:
+            return Remembered(True, lanes, moved, now["id"], now["markers"], now)
+        stores, changelogs = frozenset(before["stores"]), before.get("changelogs", {})
+        return Remembered(False, before["lanes"], moved, now["id"], now["markers"], now, stores, changelogs)
 
-    def remember(self, run: Remembered) -> None:
-        """Have the next start compare with this run."""
-        self.write(_NAME, run.note)
+    def remember(self, run: Remembered, changelogs: Mapping[str, str]) -> None:
+        """Have the next start compare with this run.
+
+        Args:
+            run: what it is.
+            changelogs: see `Remembered.whole`.
+        """
+        self.write(_NAME, {**run.note, "changelogs": dict(changelogs)})
 
     def _before(self) -> dict[str, Any] | None:
         before = self.read(_NAME)
