@@ -11,7 +11,7 @@ from millstream.sql.errors import SqlError
 from millstream.sql.expressions import CoercionError, Scope, coerce, evaluate_constant, infer
 from millstream.sql.functions.registry import Registry
 from millstream.sql.pull.disjuncts import Conjunction, disjuncts, joined
-from millstream.sql.pull.lookups import KeyLookup, Lookup, RangeLookup, Scan, Times
+from millstream.sql.pull.lookups import KeyLookup, Lookup, RangeLookup, Scan
 from millstream.sql.pull.windows import WindowTimes
 from millstream.sql.schema.columns import WINDOW_BOUNDS, Column, Schema
 from millstream.sql.schema.types import BaseType, quote
@@ -43,7 +43,7 @@ _NEEDS_SCAN = (
     "Query requires table scan to be enabled. Table scans can be enabled by setting "
     "ksql.query.pull.table.scan.enabled=true"
 )
-_WHERE_HELP = f""".{PULL_HELP}
+_WHERE_HELP = """
 Pull queries require a WHERE clause that:
  - includes a key equality expression, e.g. `SELECT * FROM X WHERE <key-column> = Y;`.
  - in the case of a multi-column key, is a conjunction of equality expressions that cover all key columns.
@@ -187,7 +187,7 @@ class Constraints:
 
     def _invalid(self, message: str, *, windowed: bool | None = None) -> SqlError:
         shown = self.windowed if windowed is None else windowed
-        return SqlError(message + _WHERE_HELP + (_WINDOWED_HELP if shown else "") + _SCAN_HELP)
+        return SqlError(f"{message}.{PULL_HELP}" + _WHERE_HELP + (_WINDOWED_HELP if shown else "") + _SCAN_HELP)
 
     # What is looked up.
 
@@ -237,8 +237,9 @@ class Constraints:
             try:
                 value = coerce(value, found, column.type)
             except CoercionError:
+                shown = format_expression(expression).strip("'")
                 raise SqlError(
-                    f"'{value}' can not be converted to the type of the key column: {column.name} {column.type} KEY"
+                    f"'{shown}' can not be converted to the type of the key column: {column.name} {column.type} KEY"
                 ) from None
         else:
             value = evaluate_constant(

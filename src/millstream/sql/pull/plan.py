@@ -113,7 +113,8 @@ def plan_pull(
         raise TypeError(f"{type(step).__name__} is no projection of a table")
     before, condition = step.source, None
     if isinstance(before, TableFilter):
-        before, condition = before.source, before.condition
+        condition = before.condition
+        before = before.source
     if not isinstance(before, TableSource):
         raise TypeError(f"{type(before).__name__} is no table that can be asked")
     windowed = source.window is not None

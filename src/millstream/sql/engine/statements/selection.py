@@ -48,10 +48,9 @@ def _look_up(context: Context, prepared: PreparedQuery, table: Source) -> QueryA
     """The answer to a pull query of a table."""
     keeping = context.queries.creating(table.name)
     if keeping is None or keeping.kept is None:
-        queryable = f"QUERYABLE_{table.name}"
         raise SqlError(
-            f"The {quote(table.name)} table isn't queryable. To derive a queryable table, you can do "
-            f"'CREATE TABLE {queryable} AS SELECT * FROM {table.name}'.{PULL_HELP}"
+            f"The {quote(table.name)} table isn't queryable. To derive a queryable table, you can do "  # noqa: S608
+            f"'CREATE TABLE QUERYABLE_{table.name} AS SELECT * FROM {table.name}'.{PULL_HELP}"
         )
     planned = plan_pull(
         prepared.planned.plan.step,
