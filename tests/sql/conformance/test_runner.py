@@ -180,7 +180,7 @@ def test_answers_are_compared(run: Any) -> None:
 )
 def test_answers_that_differ_are_told(run: Any, place: int, part: Any, reason: str) -> None:
     first, second, table, stream = ASKED["responses"]
-    parts = table["query"][:place] + [part] + table["query"][place + 1 :]
+    parts = [*table["query"][:place], part, *table["query"][place + 1 :]]
     code, lines = run([{**ASKED, "responses": [first, second, {"query": parts}, stream]}])
     assert code == 1
     assert lines[0].startswith("own/pull: answer 0: ")

@@ -122,12 +122,10 @@ class Constraints:
             SqlError: it can, and that is not allowed; or it is never allowed.
         """
         seen: set[str] = set()
-        for part in alternative:
-            refusal = self._refusal(part, seen)
-            if refusal is None:
-                continue
+        refusals = [refusal for part in alternative if (refusal := self._refusal(part, seen)) is not None]
+        if refusals:
             if not self._scans:
-                raise self._invalid(refusal)
+                raise self._invalid(refusals[0])
             return True
         keys = [column.name for column in self.schema.key]
         if not seen:
