@@ -113,7 +113,9 @@ def test_source_tables_are_asked_and_others_not() -> None:
     ksql.execute(f"CREATE SOURCE TABLE s {columns}; CREATE TABLE t {columns};")
     ksql.execute("INSERT INTO t VALUES (1, STRUCT(x := 5));")
     assert list(ksql.query("SELECT * FROM s WHERE id = 1;").rows) == [(1, {"X": 5})]
-    with pytest.raises(StatementError, match=r"The `T` table isn't queryable\. To derive a queryable table, you can do"):
+    with pytest.raises(
+        StatementError, match=r"The `T` table isn't queryable\. To derive a queryable table, you can do"
+    ):
         ksql.query("SELECT * FROM t;")
 
 
