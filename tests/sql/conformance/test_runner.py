@@ -132,11 +132,64 @@ def test_assertions_consume_the_records_of_a_topic(run: Any) -> None:
     assert "expected another record" in lines[0]
 
 
-def test_cases_with_pull_queries_are_not_yet_counted(run: Any) -> None:
-    code, lines = run([case("pull", suite="rqtt", tags=["pull-query"]), GOOD])
+ASKED = case(
+    "pull",
+    CREATE,
+    "CREATE TABLE counts AS SELECT id, COUNT(*) AS n FROM orders GROUP BY id;",
+    "SELECT * FROM counts;",
+    "SELECT * FROM orders LIMIT 1;",
+    suite="rqtt",
+    inputs=[record("orders", 1, {"total": 5}), record("orders", 2, {"total": 50}, 7)],
+    responses=[
+        {"admin": {"@type": "currentStatus"}},
+        {"admin": {"@type": "currentStatus"}},
+        {
+            "query": [
+                {"header": {"schema": "`ID` INTEGER KEY, `N` BIGINT"}},
+                {"row": {"columns": [2, 1]}},
+                {"row": {"columns": [1, 1]}},
+            ]
+        },
+        {
+            "query": [
+                {"header": {"schema": "`ID` INTEGER, `TOTAL` INTEGER"}},
+                {"row": {"columns": [1, 5]}},
+                {"finalMessage": "Limit Reached"},
+            ]
+        },
+    ],
+)
+
+
+def test_answers_are_compared(run: Any) -> None:
+    code, lines = run([ASKED, GOOD])
     assert code == 0
-    assert "rqtt: 0 passed, 0 failed, 1 not yet" in lines
-    assert lines[-1] == "1 passed, 0 failed"
+    assert "rqtt: 1 passed, 0 failed" in lines
+    assert lines[-1] == "2 passed, 0 failed"
+
+
+@pytest.mark.parametrize(
+    ("place", "part", "reason"),
+    [
+        (0, {"header": {"schema": "`ID` INTEGER, `N` BIGINT"}}, "expected the columns"),
+        (1, {"row": {"columns": [2, 2]}}, "expected the rows"),
+        (1, {"row": {"columns": [2, 1], "tombstone": True}}, "expected the rows"),
+        (3, {"row": {"columns": [3, 1]}}, "expected the rows"),
+        (3, {"finalMessage": "Limit Reached"}, "expected the end 'Limit Reached', got None"),
+    ],
+)
+def test_answers_that_differ_are_told(run: Any, place: int, part: Any, reason: str) -> None:
+    first, second, table, stream = ASKED["responses"]
+    parts = [*table["query"][:place], part, *table["query"][place + 1 :]]
+    code, lines = run([{**ASKED, "responses": [first, second, {"query": parts}, stream]}])
+    assert code == 1
+    assert lines[0].startswith("own/pull: answer 0: ")
+    assert reason in lines[0]
+
+
+def test_the_order_of_rows_counts_where_a_case_says_so(run: Any) -> None:
+    _, lines = run([{**ASKED, "output_conditions": {"verifyOrder": True}}])
+    assert "answer 0: expected the rows" in lines[0]
 
 
 def test_report_and_tags(run: Any, tmp_path: Path) -> None:
@@ -145,7 +198,7 @@ def test_report_and_tags(run: Any, tmp_path: Path) -> None:
     assert "own: 1 passed, 0 failed" in lines
     content = json.loads(report.read_text(encoding="utf-8"))
     assert content["passed"] == 1
-    assert content["tags"]["own"] == {"passed": 1, "failed": 0, "not_yet": 0}
+    assert content["tags"]["own"] == {"passed": 1, "failed": 0}
     assert content["cases"][0]["status"] == "passed"
 
 

@@ -9,6 +9,9 @@ from millstream.sql.schema.types import quote
 from millstream.sql.tree.expressions import Expression
 from millstream.sql.tree.format import format_expression
 
+#: What users who write a pull query may have wanted.
+PULL_HELP = " See https://cnfl.io/queries for more info.\nAdd EMIT CHANGES if you intended to issue a push query."
+
 _SYNTHETIC_KEYS_URL = "https://cnfl.io/2LV7ouS"
 
 

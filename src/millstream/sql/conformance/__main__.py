@@ -84,8 +84,7 @@ def by_tag(verdicts: Sequence[Verdict]) -> dict[str, Counter[Status]]:
 
 
 def _counted(counts: Counter[Status]) -> str:
-    shown = f"{counts[Status.PASSED]} passed, {counts[Status.FAILED]} failed"
-    return f"{shown}, {counts[Status.NOT_YET]} not yet" if counts[Status.NOT_YET] else shown
+    return f"{counts[Status.PASSED]} passed, {counts[Status.FAILED]} failed"
 
 
 def _chosen(case: Case, options: argparse.Namespace) -> bool:

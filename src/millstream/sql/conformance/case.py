@@ -28,6 +28,7 @@ class Case:
     expected_exception: Json = None
     post: Json = None
     responses: Sequence[Json] = ()
+    verify_order: bool = False
     scripts: dict[str, str] = field(default_factory=dict)
     tags: tuple[str, ...] = ()
     enabled: bool = True
@@ -46,15 +47,11 @@ class Case:
             expected_exception=raw.get("expected_exception"),
             post=raw.get("post"),
             responses=raw.get("responses") or (),
+            verify_order=bool((raw.get("output_conditions") or {}).get("verifyOrder", False)),
             scripts=raw.get("scripts") or {},
             tags=tuple(raw.get("tags") or ()),
             enabled=raw.get("enabled", True),
         )
-
-    @property
-    def needs_answers(self) -> bool:
-        """Whether the case asks a pull or push query."""
-        return "pull-query" in self.tags or "push-query" in self.tags or "stmt:SELECT" in self.tags
 
 
 def load(paths: Iterable[str | Path]) -> list[Case]:

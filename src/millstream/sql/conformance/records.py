@@ -12,6 +12,7 @@ from typing import Any
 from millstream.records import Window, Windowed
 from millstream.sql.catalogue import Source
 from millstream.sql.conformance.case import Json
+from millstream.sql.engine.answers.rows import plain
 from millstream.sql.engine.topics import TopicRecord
 from millstream.sql.formats import (
     InMemoryRegistry,
@@ -157,8 +158,8 @@ def decode_value(
         unwrapped = Feature.UNWRAP_SINGLES in encoding.features
     row = serde(encoding, columns, is_key=is_key, registry=registry, topic=topic).deserialize(data)
     if name == "KAFKA" or unwrapped:
-        return to_case(columns[0].type, row[0])
-    return to_case(record_type(columns), row)
+        return plain(columns[0].type, row[0])
+    return plain(record_type(columns), row)
 
 
 def _as_written(
@@ -227,19 +228,6 @@ _FROM_CASE: dict[BaseType, Callable[[Json], Any]] = {
     BaseType.STRING: _text,
     BaseType.BYTES: _bytes,
 }
-
-
-def to_case(kind: SqlType, value: Any) -> Any:
-    """A SQL value as a case would give it: dicts for structs."""
-    if value is None:
-        return None
-    if isinstance(kind, SqlArray):
-        return [to_case(kind.item, item) for item in value]
-    if isinstance(kind, SqlMap):
-        return {name: to_case(kind.value, item) for name, item in value.items()}
-    if isinstance(kind, SqlStruct):
-        return {field.name: to_case(field.type, item) for field, item in zip(kind.fields, value, strict=True)}
-    return value
 
 
 def _with_doubles(kind: SqlType, node: Any) -> Any:

@@ -1,15 +1,16 @@
-"""Runs the server's cases that need no pull or push query."""
+"""Runs the server's cases: statements, then inputs, then pull and push queries, whose answers are compared."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from millstream.sql.conformance import qtt
+from millstream.sql.conformance.answers import check_answer
 from millstream.sql.conformance.case import Case, Json
 from millstream.sql.conformance.errors import NotExpected, check_error
 from millstream.sql.conformance.outputs import check_outputs
 from millstream.sql.conformance.world import World
-from millstream.sql.engine.answers.entities import Entity
+from millstream.sql.engine.answers.entities import Entity, QueryAnswer
 from millstream.sql.engine.runners.driver_queries import DriverQueries
 from millstream.sql.parser import statements
 
@@ -23,10 +24,12 @@ def run_rqtt(case: Case) -> None:
     world = World(case, DriverQueries)
     entities: list[Entity] = []
     try:
-        for text in statements("\n".join(case.statements)):
+        for text in statements("\n".join(text for text in case.statements if not _is_query(text))):
             entities += world.engine.execute_one(text)
         for record in qtt.inputs(case, world):
             world.topics.write(record)
+        for query in filter(_is_query, case.statements):  # each is a request of its own
+            entities += world.engine.execute(query)
     except NotExpected:
         raise
     except Exception as error:  # whatever it is, it is the case's result
@@ -44,7 +47,23 @@ def run_rqtt(case: Case) -> None:
     _check_responses(case, entities)
 
 
+def _is_query(text: str) -> bool:
+    return text.lstrip().upper().startswith("SELECT")
+
+
 def _check_responses(case: Case, entities: list[Entity]) -> None:
+    _check_admin(case, [entity for entity in entities if not isinstance(entity, QueryAnswer)])
+    if any("queryProto" in response for response in case.responses):
+        raise NotExpected("answers in protobuf are not written")
+    answers = [entity for entity in entities if isinstance(entity, QueryAnswer)]
+    expected = [response["query"] for response in case.responses if "query" in response]
+    if len(expected) != len(answers):
+        raise NotExpected(f"expected {len(expected)} answers, got {len(answers)}")
+    for number, (answer, response) in enumerate(zip(answers, expected, strict=True)):
+        check_answer(answer, response, f"answer {number}", verify_order=case.verify_order)
+
+
+def _check_admin(case: Case, entities: list[Entity]) -> None:
     expected = [response["admin"] for response in case.responses if "admin" in response]
     if not expected:
         return

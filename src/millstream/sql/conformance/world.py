@@ -18,6 +18,7 @@ from millstream.sql.errors import SqlError
 from millstream.sql.formats import InMemoryRegistry, new_schema, subject
 from millstream.sql.functions.registry import Registry, default_registry
 from millstream.sql.parser import parse_one, split
+from millstream.sql.pull import StoredRows
 from millstream.sql.settings import Settings, definition_of
 from millstream.sql.tree.statements import CreateAsSelect, CreateSource, CreateType
 
@@ -162,6 +163,12 @@ class HeldQueries:
 
     def errors(self, query: PersistentQuery) -> list[str]:
         return []
+
+    def rows(self, query: PersistentQuery, store: str) -> StoredRows:
+        raise NotImplementedError("nothing runs")
+
+    def run_to_end(self, query: PersistentQuery, is_enough: Callable[[], bool]) -> None:
+        raise NotImplementedError("nothing runs")
 
     def close(self) -> None:
         """Nothing runs."""

@@ -14,12 +14,13 @@ from millstream.dsl.streams.ktable import KTable
 from millstream.errors import MillstreamError
 from millstream.sql.catalogue import Catalogue
 from millstream.sql.engine import dsl
-from millstream.sql.engine.answers.entities import Entity
+from millstream.sql.engine.answers.entities import Entity, QueryAnswer
 from millstream.sql.engine.context import Context
 from millstream.sql.engine.engine import Engine
 from millstream.sql.engine.queries import PersistentQuery, Queries, QueryRunner
 from millstream.sql.engine.runners.driver_queries import DriverQueries
 from millstream.sql.engine.topics import InMemoryTopics, TopicDescription, Topics
+from millstream.sql.errors import StatementError
 from millstream.sql.formats import InMemoryRegistry, SchemaRegistry
 from millstream.sql.functions.registry import default_registry
 from millstream.sql.functions.user import Source as UserFunctions
@@ -133,6 +134,22 @@ class Ksql:
             StatementError: a statement cannot be executed.
         """
         return self._engine.execute(sql)
+
+    def query(self, sql: str) -> QueryAnswer:
+        """The answer to a single SELECT.
+
+        A pull query (without EMIT) of a table is answered from the store behind it. On Spark that is a view of the
+        query that makes the table, and the answer is what it has committed. A pull query of a stream, and a push
+        query (EMIT CHANGES), read the topics to their end; for now this is done in memory only.
+
+        Raises:
+            StatementError: it cannot be answered, or is no SELECT.
+        """
+        entities = self._engine.execute(sql)
+        answer = entities[-1] if entities else None
+        if len(entities) != 1 or not isinstance(answer, QueryAnswer):
+            raise StatementError("only a single SELECT can be asked", statement=sql, hint="use execute")
+        return answer
 
     def run(self, sql: str) -> Iterator[Entity]:
         """Execute statements, giving the answer of each before the next is executed; see `execute`."""

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
 from millstream.sql.errors import SqlError
+from millstream.sql.physical import Kept
 from millstream.sql.plan.steps import QueryPlan
+from millstream.sql.pull import StoredRows
 from millstream.sql.settings import Settings
 from millstream.sql.tree.statements import SourceKind
 from millstream.topology import Topology
@@ -17,11 +19,12 @@ _RESERVED_PREFIXES = ("INSERTQUERY_", "CTAS_", "CSAS_", "CST_")
 
 
 class QueryKind(enum.Enum):
-    """How a persistent query came to be."""
+    """How a query came to be."""
 
     CREATE_AS = "CREATE_AS"
     INSERT = "INSERT"
     CREATE_SOURCE = "CREATE_SOURCE"
+    PUSH = "PUSH"
 
 
 class QueryState(enum.Enum):
@@ -43,6 +46,7 @@ class PersistentQuery:
         settings: those in force when it was started.
         source_topics: what it reads.
         sink_topic: where it writes; None for a query that only keeps a source table.
+        kept: the store behind the table it makes or keeps.
     """
 
     id: str
@@ -54,6 +58,7 @@ class PersistentQuery:
     settings: Settings
     source_topics: frozenset[str] = frozenset()
     sink_topic: str | None = None
+    kept: Kept | None = None
 
     @property
     def sources(self) -> tuple[str, ...]:
@@ -84,6 +89,20 @@ class QueryRunner(Protocol):
 
     def errors(self, query: PersistentQuery) -> list[str]:
         """What went wrong lately."""
+
+    def rows(self, query: PersistentQuery, store: str) -> StoredRows:
+        """What a store of a query holds now.
+
+        Raises:
+            MillstreamError: it cannot be asked.
+        """
+
+    def run_to_end(self, query: PersistentQuery, is_enough: Callable[[], bool]) -> None:
+        """Run a query that is not started over the records that its topics hold now, until `is_enough` says so.
+
+        Raises:
+            SqlError: the records have no end.
+        """
 
     def close(self) -> None:
         """End all queries; those that keep their state go on when they are started again."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
-from millstream.sql.physical.builder import build_topology
+from millstream.sql.physical.builder import BuiltQuery, Results, build_query
+from millstream.sql.physical.kept import Kept
 
-__all__ = ["build_topology"]
+__all__ = ["BuiltQuery", "Kept", "Results", "build_query"]

@@ -14,6 +14,7 @@ from millstream.records import Windowed
 from millstream.serdes import Serde
 from millstream.sql.physical.calls import aggregate_calls
 from millstream.sql.physical.flow import AnyTable, Flow, Surroundings, delta, name_of
+from millstream.sql.physical.kept import Kept
 from millstream.sql.plan.steps import StreamAggregate, TableAggregate
 from millstream.sql.schema.columns import Column, Schema
 from millstream.sql.schema.formats import WindowInfo, WindowType
@@ -30,7 +31,7 @@ def aggregate_stream(step: StreamAggregate, source: Flow, around: Surroundings) 
     work = _Work(step, source.schema, around)
     if step.window is None:
         table = source.dsl.aggregate(work.initialize, work.aggregate, materialized=work.materialized())
-        return Flow(_results(table, step, work), step.schema, stored=True)
+        return Flow(_results(table, step, work), step.schema, kept=work.kept)
     retention = None if step.window.retention is None else delta(step.window.retention.milliseconds)
     materialized = work.materialized(retention)
     grace = _grace(step.window)
@@ -51,7 +52,7 @@ def aggregate_stream(step: StreamAggregate, source: Flow, around: Surroundings) 
         kind = WindowType.HOPPING if isinstance(step.window, HoppingWindow) else WindowType.TUMBLING
         window = WindowInfo(kind, step.window.size.milliseconds)
     bounded = _results(table, step, work).map_values(_with_bounds, name=name_of(step, "WindowSelect"))
-    return Flow(bounded, step.schema, window, stored=True)
+    return Flow(bounded, step.schema, window, work.kept.then(_with_bounds))
 
 
 def aggregate_table(step: TableAggregate, source: Flow, around: Surroundings) -> Flow:
@@ -59,7 +60,7 @@ def aggregate_table(step: TableAggregate, source: Flow, around: Surroundings) ->
     assert isinstance(source.dsl, KGroupedTable)  # noqa: S101 - the planner puts steps together
     work = _Work(step, source.schema, around)
     table = source.dsl.aggregate(work.initialize, work.aggregate, work.undo(), materialized=work.materialized())
-    return Flow(_results(table, step, work), step.schema, stored=True)
+    return Flow(_results(table, step, work), step.schema, kept=work.kept)
 
 
 class _Work:
@@ -106,6 +107,12 @@ class _Work:
             self._serde(name),
             retention=retention,
         )
+
+    @property
+    def kept(self) -> Kept:
+        """What is in that store."""
+        kept = Kept(name_of(self._step, "Materialize"), self._step.formats.key)
+        return kept if self.result is None else kept.mapped(self.result)
 
     def _serde(self, name: str) -> Serde[Any]:
         required = list(self._step.schema.value)[: len(self._step.required)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import singledispatchmethod
 from typing import Any
 
@@ -10,13 +11,15 @@ from millstream.config import StreamsConfig
 from millstream.dsl.builder import StreamsBuilder
 from millstream.dsl.options import Materialized
 from millstream.dsl.records import with_value_serde
+from millstream.dsl.streams.kstream import KStream
 from millstream.errors import MillstreamError
 from millstream.sql.errors import SqlError
 from millstream.sql.formats import SchemaRegistry
 from millstream.sql.functions.registry import Registry
 from millstream.sql.physical import aggregates, joins, keys, sinks, sources
 from millstream.sql.physical.calls import table_functions
-from millstream.sql.physical.flow import Flow, Surroundings, name_of
+from millstream.sql.physical.flow import Flow, Row, Surroundings, name_of
+from millstream.sql.physical.kept import Kept
 from millstream.sql.plan import steps
 from millstream.sql.processing_log import ProcessingLog
 from millstream.sql.settings import Settings
@@ -24,11 +27,26 @@ from millstream.sql.tree.walk import references
 from millstream.suppressed import BufferConfig, Suppressed
 from millstream.topology.topology import Topology
 
+#: Hears of the results of a query that writes them nowhere: key and row.
+Results = Callable[[Any, Row | None], object]
+
 #: The columns that the steps after a step use; None: all of them.
 Wanted = frozenset[str] | None
 
 
-def build_topology(
+@dataclass(frozen=True)
+class BuiltQuery:
+    """A query that can run.
+
+    Attributes:
+        kept: where the rows of its result are kept, when that is a table.
+    """
+
+    topology: Topology
+    kept: Kept | None
+
+
+def build_query(
     plan: steps.QueryPlan,
     *,
     functions: Registry,
@@ -36,7 +54,8 @@ def build_topology(
     registry: SchemaRegistry | None,
     log: ProcessingLog,
     config: StreamsConfig | None = None,
-) -> Topology:
+    results: Results | None = None,
+) -> BuiltQuery:
     """The topology of a query.
 
     Args:
@@ -46,6 +65,7 @@ def build_topology(
         registry: where schemas are, for formats that need one.
         log: what hears of rows that cannot be processed.
         config: of the application that will run it.
+        results: what hears of its results, if it has no sink.
 
     Raises:
         SqlError: the query asks for what cannot be, a window that is kept for less than its size for instance.
@@ -53,8 +73,11 @@ def build_topology(
     builder = StreamsBuilder(config)
     around = Surroundings(plan.query_id, builder, functions, settings, registry, log)
     try:
-        _Builder(around).build(plan.step, None)
-        return builder.build(config)
+        flow = _Builder(around).build(plan.step, None)
+        if results is not None:
+            stream = flow.dsl if isinstance(flow.dsl, KStream) else flow.table.to_stream()
+            stream.foreach(results)
+        return BuiltQuery(builder.build(config), flow.kept)
     except SqlError:
         raise
     except MillstreamError as error:
@@ -94,7 +117,8 @@ class _Builder:
     def _(self, step: steps.TableFilter, wanted: Wanted) -> Flow:
         source = self.build(step.source, None)
         accepts = self._around.predicate(step.condition, source.schema, step)
-        return source.then(source.table.filter(accepts, name=name_of(step)), step)
+        kept = None if source.kept is None else source.kept.filtered(accepts)
+        return source.then(source.table.filter(accepts, name=name_of(step)), step, kept=kept)
 
     @build.register
     def _(self, step: steps.StreamSelect, wanted: Wanted) -> Flow:
@@ -105,17 +129,18 @@ class _Builder:
     def _(self, step: steps.TableSelect, wanted: Wanted) -> Flow:
         source = self.build(step.source, None)
         project = self._projection(step, source)
-        if step.formats is None or source.stored:
+        if step.formats is None or source.kept is not None:
             values = self._around.packed_serde(step.schema.value)
             table = with_value_serde(source.table.map_values(project, name=name_of(step)), values)
-            return source.then(table, step)
+            return source.then(table, step, kept=None if source.kept is None else source.kept.mapped(project))
         name = name_of(step, "Last")
         materialized = Materialized(
             name,
             self._around.key_serde(step.formats.key, step.schema, source.window, name),
             self._around.kept_serde(step.formats, step.schema.value, name),
         )
-        return source.then(source.table.map_values(project, materialized), step, stored=True)
+        kept = Kept(name, step.formats.key)
+        return source.then(source.table.map_values(project, materialized), step, kept=kept)
 
     @build.register
     def _(self, step: steps.StreamFlatMap, wanted: Wanted) -> Flow:

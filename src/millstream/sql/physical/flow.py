@@ -17,6 +17,7 @@ from millstream.sql.errors import SqlError
 from millstream.sql.expressions import compile_predicate, compile_row
 from millstream.sql.formats import SchemaRegistry, internal_encoding, serde
 from millstream.sql.functions.registry import Registry
+from millstream.sql.physical.kept import Kept
 from millstream.sql.physical.packed import PackedSerde
 from millstream.sql.plan.steps import Step
 from millstream.sql.processing_log import ProcessingLog
@@ -40,13 +41,13 @@ class Flow:
     Attributes:
         schema: of its rows.
         window: of its keys.
-        stored: whether a table's rows are kept in a store, here or by a step before.
+        kept: where a table's rows are kept, here or by a step before; None: nowhere.
     """
 
     dsl: AnyStream | AnyTable | KGroupedStream[Any, Any] | KGroupedTable[Any, Any]
     schema: Schema
     window: WindowInfo | None = None
-    stored: bool = False
+    kept: Kept | None = None
 
     @property
     def stream(self) -> AnyStream:

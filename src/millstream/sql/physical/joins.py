@@ -70,7 +70,7 @@ def join_tables(step: TableTableJoin, left: Flow, right: Flow) -> Flow:
         table = right.table.left_join(left.table, _swapped(joiner))
     else:
         table = left.table.outer_join(right.table, joiner)
-    return left.then(table, step, stored=False)
+    return left.then(table, step, kept=None)
 
 
 def join_on_foreign_key(step: ForeignKeyJoin, left: Flow, right: Flow, around: Surroundings) -> Flow:
@@ -94,7 +94,7 @@ def join_on_foreign_key(step: ForeignKeyJoin, left: Flow, right: Flow, around: S
 
     join = left.table.join if step.kind is JoinKind.INNER else left.table.left_join
     table = join(right.table, plain, foreign_key=foreign_key, materialized=materialized)
-    return left.then(table, step, stored=False)
+    return left.then(table, step, kept=None)
 
 
 def _joiner(step: Step, left: Flow, right: Flow) -> _Joiner:

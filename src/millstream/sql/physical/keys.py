@@ -8,6 +8,7 @@ from typing import Any
 from millstream.dsl.options import Grouped, Materialized
 from millstream.records import Windowed
 from millstream.sql.physical.flow import Flow, Surroundings, name_of
+from millstream.sql.physical.kept import Kept
 from millstream.sql.plan.steps import StreamGroupBy, StreamSelectKey, TableGroupBy, TableSelectKey
 from millstream.sql.schema.columns import Schema
 from millstream.sql.tree.expressions import ColumnReference, Expression
@@ -31,7 +32,8 @@ def select_table_key(step: TableSelectKey, source: Flow, around: Surroundings) -
         around.kept_serde(step.formats, step.schema.value, name),
     )
     stream = source.table.to_stream().map(_key_mapper(step, source, around), name=name_of(step, "SelectKey-Mapper"))
-    return source.then(stream.to_table(materialized, name=name_of(step, "SelectKey")), step, stored=True)
+    table = stream.to_table(materialized, name=name_of(step, "SelectKey"))
+    return source.then(table, step, kept=Kept(name, step.formats.key))
 
 
 def group_stream(step: StreamGroupBy, source: Flow, around: Surroundings) -> Flow:

@@ -55,7 +55,7 @@ def table_source(step: TableSource, around: Surroundings, *, stored: bool) -> Fl
     placed = table.transform_values(lambda: _AddPlace(headers), materialized=materialized)
     key_columns = _key_columns(step)
     result = placed.transform_values(lambda: _AddTimeAndKey(key_columns))
-    return Flow(result, step.schema, step.window, stored=False)
+    return Flow(result, step.schema, step.window)
 
 
 def _consumed(step: StreamSource | TableSource, around: Surroundings, reset: str) -> Consumed[Any, Any]:

@@ -34,8 +34,8 @@ _DATE_HELP = (
 def parse_timestamp(text: str) -> int:
     """The milliseconds of a text of a time; what is left out at the end is the earliest.
 
-    >>> parse_timestamp("1970-01-02T00:00:01+0100"), parse_timestamp("1971")
-    (82801000, 31536000000)
+    >>> parse_timestamp("1970-01-02T00:00:01+0100"), parse_timestamp("1971"), parse_timestamp("1970-01-01T24")
+    (82801000, 31536000000, 86400000)
 
     Raises:
         FunctionError: the text is no time.
@@ -59,7 +59,9 @@ def _timestamp(text: str) -> int:
     if match is None:
         raise ValueError(f"Text '{text}' could not be parsed")
     year, month, day, hour, minute, second, milli = map(int, match.groups())
-    if not (1 <= month <= 12 and 1 <= day <= 31 and hour < 24 and minute < 60 and second < 60 and year > 0):
+    end_of_day = (hour, minute, second, milli) == (24, 0, 0, 0)
+    is_time = (hour < 24 or end_of_day) and minute < 60 and second < 60
+    if not (1 <= month <= 12 and 1 <= day <= 31 and is_time and year > 0):
         raise ValueError(f"Text '{text}' could not be parsed")
     # As java.time does where it is not told to be strict: February 30 is the last day of February.
     day = min(day, calendar.monthrange(year, month)[1])

@@ -209,15 +209,6 @@ def test_results_of_unknown_sources(ksql: Ksql) -> None:
         ksql.execute("CREATE STREAM c AS SELECT * FROM nowhere;")
 
 
-def test_pull_and_push_queries_are_checked_and_not_yet_answered(ksql: Ksql) -> None:
-    with pytest.raises(StatementError, match="push queries are not yet answered"):
-        ksql.execute("SELECT * FROM s EMIT CHANGES;")
-    with pytest.raises(StatementError, match="cannot be resolved"):
-        ksql.execute("SELECT nothing FROM s EMIT CHANGES;")
-    with pytest.raises(StatementError, match="pull queries are not yet answered"):
-        ksql.execute("SELECT * FROM s;")
-
-
 def test_records_that_cannot_be_read_are_told_and_skipped() -> None:
     told = []
 

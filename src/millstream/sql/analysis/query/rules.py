@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from millstream.sql.analysis.query.analyse import Analysis
+from millstream.sql.analysis.wording import PULL_HELP
 from millstream.sql.errors import SqlError
 from millstream.sql.schema.columns import PSEUDO_COLUMNS, ROWOFFSET, ROWPARTITION
 from millstream.sql.schema.types import quote
@@ -13,8 +14,6 @@ from millstream.sql.tree.expressions import Expression
 from millstream.sql.tree.queries import SingleColumn
 from millstream.sql.tree.statements import SourceKind
 from millstream.sql.tree.walk import references
-
-_PULL_HELP = " See https://cnfl.io/queries for more info.\nAdd EMIT CHANGES if you intended to issue a push query."
 
 
 def check_persistent(analysis: Analysis) -> None:
@@ -52,7 +51,7 @@ def check_pull(analysis: Analysis, settings: Settings) -> None:
     }
     for clause, written in clauses.items():
         if written:
-            raise SqlError(f"Pull queries don't support {clause} clauses.{_PULL_HELP}")
+            raise SqlError(f"Pull queries don't support {clause} clauses.{PULL_HELP}")
     _check_pull_limit(query.limit, settings)
     selected = [item.expression for item in query.select if isinstance(item, SingleColumn)]
     _check_pull_columns(selected, "SELECT")
@@ -66,10 +65,10 @@ def _check_pull_limit(limit: int | None, settings: Settings) -> None:
     if not settings.get("ksql.query.pull.limit.clause.enabled", True):
         raise SqlError(
             "LIMIT clause in pull queries is currently disabled. You can enable them by setting "
-            f"ksql.query.pull.limit.clause.enabled=true.{_PULL_HELP}"
+            f"ksql.query.pull.limit.clause.enabled=true.{PULL_HELP}"
         )
     if limit < 0:
-        raise SqlError(f"Pull queries don't support negative integers in the LIMIT clause.{_PULL_HELP}")
+        raise SqlError(f"Pull queries don't support negative integers in the LIMIT clause.{PULL_HELP}")
 
 
 def _check_pull_columns(expressions: Iterable[Expression], clause: str) -> None:
@@ -77,7 +76,7 @@ def _check_pull_columns(expressions: Iterable[Expression], clause: str) -> None:
     refused = [quote(name) for name in used if name in (ROWPARTITION, ROWOFFSET)]
     if refused:
         raise SqlError(
-            f"Pull queries don't support the following columns in {clause} clauses: {', '.join(refused)}\n{_PULL_HELP}"
+            f"Pull queries don't support the following columns in {clause} clauses: {', '.join(refused)}\n{PULL_HELP}"
         )
 
 

@@ -10,7 +10,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
+from millstream.sql.engine.answers.rows import as_json
 from millstream.sql.engine.answers.schema_info import FieldInfo, SchemaInfo
+from millstream.sql.schema.columns import Column
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -398,6 +400,36 @@ class PrintedTopic(Entity):
     key_format: str
     value_format: str
     records: Iterable[PrintedRecord]
+
+
+@dataclass(frozen=True, kw_only=True)
+class QueryAnswer(Entity):
+    """SELECT: the answer to a pull or push query.
+
+    Attributes:
+        columns: of the rows; pull queries of tables tell which belong to the key.
+        rows: their values, structs as dicts.
+        tombstones: the positions of rows that say that a key is gone.
+        final_message: why there are no more rows, where ksqlDB says so.
+    """
+
+    type: ClassVar[str] = "query_answer"
+
+    columns: tuple[Column, ...]
+    rows: tuple[tuple[Any, ...], ...]
+    tombstones: frozenset[int] = frozenset()
+    final_message: str | None = None
+
+    @property
+    def schema(self) -> str:
+        """The columns as the header of an answer shows them."""
+        return ", ".join(map(str, self.columns))
+
+    def to_json(self) -> dict[str, Any]:
+        names = [column.name for column in self.columns]
+        rows = [dict(zip(names, map(as_json, row), strict=True)) for row in self.rows]
+        content = {"schema": self.schema, "rows": rows, "finalMessage": self.final_message}
+        return {"@type": self.type, "statementText": self.statement_text, "warnings": [], **content}
 
 
 def _camel(name: str) -> str:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import heapq
 from collections import deque
+from collections.abc import Callable
 
 from millstream.config import StreamsConfig
 from millstream.sql.engine.queries import PersistentQuery, QueryState
 from millstream.sql.engine.runners.applications import application_config
 from millstream.sql.engine.topics import InMemoryTopics, TopicRecord
 from millstream.sql.processing_log import ProcessingLog, PythonLog
+from millstream.sql.pull import StoredRows
+from millstream.sql.pull.store_rows import store_rows
 from millstream.testing import TopologyTestDriver
 
 #: Every update is emitted at once.
@@ -86,6 +90,22 @@ class DriverQueries:
 
     def errors(self, query: PersistentQuery) -> list[str]:
         return []
+
+    def rows(self, query: PersistentQuery, store: str) -> StoredRows:
+        _, running = self._running[query.id]
+        return store_rows(running.store(store))
+
+    def run_to_end(self, query: PersistentQuery, is_enough: Callable[[], bool]) -> None:
+        topics = [self._topics.read(topic, from_beginning=True) for topic in sorted(query.source_topics)]
+        running = test_driver(query, self._log)
+        try:
+            # As a task does it: of the topics' next records the one that is earliest.
+            for record in heapq.merge(*topics, key=lambda record: record.timestamp):
+                if is_enough():
+                    return
+                running.pipe(record.topic, record.key, record.value, record.timestamp, list(record.headers))
+        finally:
+            running.close()
 
     def close(self) -> None:
         """End all queries."""

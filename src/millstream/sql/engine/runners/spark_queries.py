@@ -6,7 +6,7 @@ import contextlib
 import logging
 import shutil
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
@@ -24,6 +24,8 @@ from millstream.sql.engine.queries import PersistentQuery, QueryState
 from millstream.sql.engine.runners.applications import application_config
 from millstream.sql.errors import SqlError, tell
 from millstream.sql.processing_log import ProcessingLog
+from millstream.sql.pull import StoredRows
+from millstream.sql.pull.view_rows import ViewRows
 
 #: Of an application that was started and did not end.
 _ALIVE = (State.REBALANCING, State.RUNNING, State.PENDING_SHUTDOWN)
@@ -154,6 +156,17 @@ class SparkQueries:
     def errors(self, query: PersistentQuery) -> list[str]:
         running = self._running.get(query.id)
         return [] if running is None or running.streams.failure is None else [str(running.streams.failure)]
+
+    def rows(self, query: PersistentQuery, store: str) -> StoredRows:
+        views = self._application(query).views
+        views.wait_until_ready(store)
+        return ViewRows(views, store)
+
+    def run_to_end(self, query: PersistentQuery, is_enough: Callable[[], bool]) -> None:
+        raise SqlError(
+            "push queries, and pull queries of streams, are only answered in memory",
+            hint="write the result to a stream or table with CREATE .. AS SELECT; tables can be asked",
+        )
 
     def applications(self) -> Iterator[tuple[str, KafkaStreams]]:
         """All applications by the ids of their queries."""

@@ -10,7 +10,7 @@ from millstream.sql.engine.context import Context
 from millstream.sql.engine.queries import PersistentQuery, QueryKind
 from millstream.sql.engine.statements.properties import WithClause
 from millstream.sql.errors import SqlError
-from millstream.sql.physical import build_topology
+from millstream.sql.physical import Results, build_query
 from millstream.sql.plan.steps import StreamSink, TableSink
 from millstream.sql.schema.formats import TimestampColumn
 from millstream.sql.tree.expressions import NullLiteral
@@ -54,22 +54,30 @@ class PreparedQuery:
             plan = replace(plan, step=replace(plan.step, formats=sink.formats))
         return replace(self, planned=replace(self.planned, plan=plan, sink=sink))
 
-    def build(self, context: Context, kind: QueryKind, sink_topic: str | None) -> PersistentQuery:
-        """What a runner runs."""
+    def build(
+        self, context: Context, kind: QueryKind, sink_topic: str | None, results: Results | None = None
+    ) -> PersistentQuery:
+        """What a runner runs. `results` hears of the results of a query that has no sink."""
         plan = self.planned.plan
-        topology = build_topology(
-            plan, functions=context.functions, settings=context.settings, registry=context.registry, log=context.log
+        built = build_query(
+            plan,
+            functions=context.functions,
+            settings=context.settings,
+            registry=context.registry,
+            log=context.log,
+            results=results,
         )
         return PersistentQuery(
             plan.query_id,
             kind,
             self.text,
             plan,
-            topology,
+            built.topology,
             context.application_id(plan.query_id),
             context.settings,
             frozenset(source.topic for name in plan.sources if (source := self.sources.get(name)) is not None),
             sink_topic,
+            built.kept,
         )
 
 
