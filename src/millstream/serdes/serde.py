@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Generic, Self, TypeVar
 
 from millstream.errors import SerdeError, describe_callable
@@ -67,6 +67,14 @@ class Serde(Generic[T]):
 
     def for_topic(self, topic: str, is_key: bool) -> Serde[T]:
         """The serde to use for a topic. Serdes that look schemas up by topic override it."""
+        return self
+
+    def configured(self, settings: Mapping[str, str]) -> Serde[T]:
+        """The serde to use in an application. Serdes that need some of its clients' settings override it.
+
+        Args:
+            settings: `StreamsConfig.client`.
+        """
         return self
 
     def serialization_error(self, data: object, cause: BaseException) -> SerdeError:

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from google.protobuf.message_factory import GetMessageClass
 
+from millstream.registry.protobuf.indexes import index_of
+from millstream.registry.protobuf.pool import load
 from millstream.sql.errors import SqlError
 from millstream.sql.formats import InMemoryRegistry, Reference, RegisteredSchema, check, infer_columns, serde
-from millstream.sql.formats.protobuf.indexes import index_of
-from millstream.sql.formats.protobuf.pool import load
 from millstream.sql.schema.formats import Encoding, FormatInfo
 
 _PROTOBUF = Encoding(FormatInfo("PROTOBUF"))

@@ -18,9 +18,8 @@ from google.protobuf import (
 )
 from google.protobuf.descriptor_pool import DescriptorPool
 
-from millstream.sql.errors import SqlError
-from millstream.sql.formats.protobuf.parse import ProtoFile, parse_proto
-from millstream.sql.formats.registry import RegisteredSchema, SchemaRegistry
+from millstream.registry.protobuf.parse import ProtoFile, parse_proto
+from millstream.registry.schemas import RegisteredSchema, SchemaRegistry, referred
 
 #: What every schema may import without a reference: files of Google's that come with the library ...
 _GOOGLE = {
@@ -139,16 +138,6 @@ def load_registered(schema: RegisteredSchema, registry: SchemaRegistry | None) -
 
     Raises:
         ValueError: see `load`.
-        SqlError: a schema that it refers to is missing.
+        RegistryError: a schema that it refers to is missing.
     """
-    return load(schema.text, _references(schema, registry))
-
-
-def _references(schema: RegisteredSchema, registry: SchemaRegistry | None) -> list[tuple[str, str]]:
-    found = []
-    for reference in schema.references:
-        other = registry.version(reference.subject, reference.version) if registry else None
-        if other is None:
-            raise SqlError(f"No schema reference found for subject {reference.subject}, version {reference.version}")
-        found += [(reference.name, other.text), *_references(other, registry)]
-    return found
+    return load(schema.text, [(part.name, other.text) for part, other in referred(schema, registry)])
