@@ -35,6 +35,8 @@ class _Handler(BaseHTTPRequestHandler):
         path = self.path.partition("?")[0].strip("/").split("/")
         if path[:2] == ["schemas", "ids"]:
             self._found(self.server.registry.by_id(int(path[2])), None)
+        elif path[0] != "subjects":
+            self._answer(404, {"error_code": 404, "message": "not found"})
         elif path[3] == "latest":
             self._found(self.server.registry.latest(path[1]), path[1])
         else:

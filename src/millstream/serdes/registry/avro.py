@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import datetime
+import decimal
 import io
 import json
+import uuid
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -17,6 +20,9 @@ from millstream.serdes.registry.serde import RegistrySerde
 from millstream.serdes.registry.types import from_plain, to_plain
 
 T = TypeVar("T")
+
+#: What fastavro writes and reads by itself.
+_LEAVES = (bytes, datetime.datetime, datetime.date, datetime.time, decimal.Decimal, uuid.UUID)
 
 
 class AvroSerde(RegistrySerde[T]):
@@ -49,7 +55,7 @@ class AvroSerde(RegistrySerde[T]):
 
     def _writer(self, schema: RegisteredSchema, registry: SchemaRegistry) -> Callable[[T], bytes]:
         parsed = _parsed(schema, registry)
-        plain = None if self._making.of is None else to_plain()
+        plain = None if self._making.of is None else to_plain(_LEAVES)
 
         def write(value: T) -> bytes:
             stream = io.BytesIO()
@@ -64,7 +70,7 @@ class AvroSerde(RegistrySerde[T]):
         if self._own is not None and (self._own.parsed, self._own.references) != (schema.parsed, schema.references):
             wanted = _parsed(self._own, registry)
         of = self._making.of
-        made = None if of is None else from_plain(of)
+        made = None if of is None else from_plain(of, _LEAVES)
 
         def read(data: bytes) -> Any:
             stream = io.BytesIO(data)
@@ -76,7 +82,7 @@ class AvroSerde(RegistrySerde[T]):
 
 
 def _parsed(schema: RegisteredSchema, registry: SchemaRegistry) -> Any:
-    """fastavro's form of a schema, with the types of those that it refers to."""
+    """Fastavro's form of a schema, with the types of those that it refers to."""
     known: dict[str, Any] = {}
     for _, other in referred(schema, registry):
         fastavro.parse_schema(other.parsed, named_schemas=known)

@@ -42,8 +42,10 @@ class Making:
         if isinstance(self.registry, str):
             object.__setattr__(self, "registry", {"url": self.registry})
         elif isinstance(self.registry, Mapping):
-            prefixed = {f"schema.registry.{name.removeprefix('schema.registry.')}": value
-                        for name, value in self.registry.items()}
+            prefixed = {
+                f"schema.registry.{name.removeprefix('schema.registry.')}": value
+                for name, value in self.registry.items()
+            }
             object.__setattr__(self, "registry", registry_settings(prefixed))
 
     def flag(self, own: bool | None, setting: str, default: bool) -> bool:

@@ -19,9 +19,7 @@ def check_subject(given: object) -> None:
         ArgumentError: it is none.
     """
     if not callable(given) and given not in get_args(Strategy):
-        raise ArgumentError(
-            f"subject cannot be {given!r}", hint="give 'topic', 'record', 'topic_record' or a function"
-        )
+        raise ArgumentError(f"subject cannot be {given!r}", hint="give 'topic', 'record', 'topic_record' or a function")
 
 
 def subject_of(strategy: Subject, topic: str | None, is_key: bool, record: str | None, who: str) -> str:

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import datetime
-import decimal
 import functools
 import sys
-import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Annotated, Any
@@ -16,9 +13,6 @@ from msgspec import inspect
 
 from millstream.errors import ArgumentError
 
-_PLAIN = (
-    bytes, datetime.datetime, datetime.date, datetime.time, datetime.timedelta, decimal.Decimal, uuid.UUID,
-)  # fmt: skip
 _RECORDS = (inspect.StructType, inspect.DataclassType, inspect.TypedDictType)
 
 
@@ -120,14 +114,14 @@ def fits_int32(node: inspect.IntType) -> bool:
     return low is not None and high is not None and low >= -(2**31) and high <= 2**31 - 1
 
 
-def to_plain() -> Callable[[Any], Any]:
-    """How objects become dicts, lists, and values that formats know: numbers, text, datetimes, decimals ..."""
-    return functools.partial(msgspec.to_builtins, builtin_types=_PLAIN, enc_hook=_dump)
+def to_plain(leaves: tuple[type, ...]) -> Callable[[Any], Any]:
+    """How objects become dicts, lists, numbers, text, and the types that a format has something for."""
+    return functools.partial(msgspec.to_builtins, builtin_types=leaves, enc_hook=_dump)
 
 
-def from_plain(of: Any) -> Callable[[Any], Any]:
+def from_plain(of: Any, leaves: tuple[type, ...]) -> Callable[[Any], Any]:
     """How these become objects of a type again."""
-    return functools.partial(msgspec.convert, type=of, builtin_types=_PLAIN, dec_hook=_load)
+    return functools.partial(msgspec.convert, type=of, builtin_types=leaves, dec_hook=_load)
 
 
 def _dump(value: Any) -> Any:

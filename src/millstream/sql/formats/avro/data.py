@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from decimal import Decimal
 from typing import Any
 
 from millstream.registry.decimals import bytes_to_decimal, decimal_to_bytes

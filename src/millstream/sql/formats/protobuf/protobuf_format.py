@@ -150,20 +150,10 @@ def _registered_reader(schema: RegisteredSchema, target: Target) -> Callable[[by
         path, start = read_index(data, wire.SIZE)
         reader = readers.get(path)
         if reader is None:
-            reader = readers[path] = _message_reader(_at(messages, path), messages, target)
+            reader = readers[path] = _message_reader(messages.at(path), messages, target)
         return reader(data[start:])
 
     return read
-
-
-def _at(messages: Messages, path: tuple[int, ...]) -> Any:
-    try:
-        message = messages.top[path[0]]
-        for index in path[1:]:
-            message = message.nested_types[index]
-    except IndexError:
-        raise ValueError(f"The schema has no message at {list(path)}") from None
-    return message
 
 
 def _registered_writer(format: ProtobufFormat, target: Target) -> Callable[[Row], bytes]:
