@@ -12,7 +12,7 @@ from confluent_kafka.schema_registry import SchemaRegistryClient
 from confluent_kafka.schema_registry.error import SchemaRegistryError
 
 from millstream.errors import RegistryError
-from millstream.registry.schemas import Reference, RegisteredSchema
+from millstream.registry.schemas import RegisteredSchema, SchemaReference
 
 T = TypeVar("T")
 
@@ -152,6 +152,6 @@ def _client_schema(schema: RegisteredSchema) -> ClientSchema:
 
 def _schema(schema: ClientSchema, schema_id: int | None) -> RegisteredSchema:
     references = tuple(
-        Reference(part.name or "", part.subject or "", part.version or 1) for part in schema.references or ()
+        SchemaReference(part.name or "", part.subject or "", part.version or 1) for part in schema.references or ()
     )
     return RegisteredSchema(schema.schema_type or "AVRO", schema.schema_str or "", references, schema_id)

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from millstream.errors import RegistryError
-from millstream.registry.schemas import Reference, RegisteredSchema
+from millstream.registry.schemas import RegisteredSchema, SchemaReference
 
 
 class InMemoryRegistry:
@@ -23,7 +23,7 @@ class InMemoryRegistry:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._ids: dict[tuple[str, str, tuple[Reference, ...]], int] = {}
+        self._ids: dict[tuple[str, str, tuple[SchemaReference, ...]], int] = {}
         self._schemas: dict[int, RegisteredSchema] = {}
         self._subjects: dict[str, list[int]] = {}
         self._referred: dict[str, list[RegisteredSchema]] = {}
@@ -91,12 +91,12 @@ class InMemoryRegistry:
             if not versions:
                 self._subjects.pop(subject, None)
 
-    def _known(self, subject: str, identity: tuple[str, str, tuple[Reference, ...]]) -> int | None:
+    def _known(self, subject: str, identity: tuple[str, str, tuple[SchemaReference, ...]]) -> int | None:
         """The number of a schema: a subject may have it under another than the rest."""
         found = self._in_subject(subject, identity)
         return self._ids.get(identity) if found is None else found
 
-    def _in_subject(self, subject: str, identity: tuple[str, str, tuple[Reference, ...]]) -> int | None:
+    def _in_subject(self, subject: str, identity: tuple[str, str, tuple[SchemaReference, ...]]) -> int | None:
         for number in self._subjects.get(subject, []):
             schema = self._schemas[number]
             if (schema.kind, _normal(schema), schema.references) == identity:

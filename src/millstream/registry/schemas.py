@@ -10,7 +10,7 @@ from millstream.errors import RegistryError
 
 
 @dataclass(frozen=True, slots=True)
-class Reference:
+class SchemaReference:
     """A schema that another one names: `name` is how it does (the path of an import, a full name)."""
 
     name: str
@@ -30,7 +30,7 @@ class RegisteredSchema:
 
     kind: str
     text: str
-    references: tuple[Reference, ...] = ()
+    references: tuple[SchemaReference, ...] = ()
     id: int | None = None
 
     @property
@@ -75,13 +75,15 @@ class SchemaRegistry(Protocol):
         ...
 
 
-def referred(schema: RegisteredSchema, registry: SchemaRegistry | None) -> list[tuple[Reference, RegisteredSchema]]:
+def referred(
+    schema: RegisteredSchema, registry: SchemaRegistry | None
+) -> list[tuple[SchemaReference, RegisteredSchema]]:
     """The schemas that a schema refers to, each after those that it refers to itself.
 
     Raises:
         RegistryError: one is missing.
     """
-    found: list[tuple[Reference, RegisteredSchema]] = []
+    found: list[tuple[SchemaReference, RegisteredSchema]] = []
     for reference in schema.references:
         other = registry.version(reference.subject, reference.version) if registry else None
         if other is None:

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from millstream.durations import milliseconds
 from millstream.records import Windowed
-from millstream.registry.schemas import Reference, SchemaRegistry
+from millstream.registry.schemas import SchemaReference, SchemaRegistry
 from millstream.serdes import primitives
 from millstream.serdes.json import JSON
 from millstream.serdes.lists import ListSerde
@@ -90,7 +90,7 @@ class Serdes:
         subject: Subject = "topic",
         register: bool | None = None,
         use_latest: bool | None = None,
-        references: Iterable[Reference] = (),
+        references: Iterable[SchemaReference] = (),
         namespace: str | None = None,
     ) -> Serde[T]:
         """Avro, its schema in a schema registry, in Confluent's wire format.
@@ -126,7 +126,7 @@ class Serdes:
         subject: Subject = "topic",
         register: bool | None = None,
         use_latest: bool | None = None,
-        references: Iterable[Reference] = (),
+        references: Iterable[SchemaReference] = (),
         namespace: str | None = None,
     ) -> Serde[T]:
         """Protobuf, its schema in a schema registry, in Confluent's wire format.
@@ -160,7 +160,7 @@ class Serdes:
         subject: Subject = "topic",
         register: bool | None = None,
         use_latest: bool | None = None,
-        references: Iterable[Reference] = (),
+        references: Iterable[SchemaReference] = (),
     ) -> Serde[T]:
         """JSON, its schema in a schema registry, in Confluent's wire format.
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from millstream.registry import InMemoryRegistry, Reference, RegisteredSchema
+from millstream.registry import InMemoryRegistry, RegisteredSchema, SchemaReference
 
 
 class Server(ThreadingHTTPServer):
@@ -90,7 +90,7 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 def _schema(body: dict[str, Any]) -> RegisteredSchema:
-    references = tuple(Reference(**part) for part in body.get("references") or ())
+    references = tuple(SchemaReference(**part) for part in body.get("references") or ())
     return RegisteredSchema(body.get("schemaType", "AVRO"), body["schema"], references)
 
 

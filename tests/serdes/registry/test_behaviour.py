@@ -11,7 +11,7 @@ import pytest
 from millstream import ArgumentError, Serdes, StreamsConfig
 from millstream.config import client_properties
 from millstream.errors import RegistryError, SerdeError
-from millstream.registry import InMemoryRegistry, Reference, RegisteredSchema
+from millstream.registry import InMemoryRegistry, RegisteredSchema, SchemaReference
 from millstream.registry.settings import connect
 
 
@@ -79,7 +79,7 @@ def test_avro_references(registry: InMemoryRegistry) -> None:
     line = {"type": "record", "name": "Line", "namespace": "shop", "fields": [{"name": "sku", "type": "string"}]}
     registry.register("line", RegisteredSchema("AVRO", json.dumps(line)))
     order = {"type": "record", "name": "Order", "fields": [{"name": "line", "type": "shop.Line"}]}
-    references = (Reference("shop.Line", "line", 1),)
+    references = (SchemaReference("shop.Line", "line", 1),)
     serde = Serdes.avro(schema=order, references=references, registry=registry).for_topic("t", False)
     value = {"line": {"sku": "a"}}
     assert serde.deserialize(serde.serialize(value)) == value
@@ -92,7 +92,7 @@ def test_avro_references(registry: InMemoryRegistry) -> None:
 def test_protobuf_references(registry: InMemoryRegistry) -> None:
     registry.register("line.proto", RegisteredSchema("PROTOBUF", 'syntax = "proto3"; message Line { string sku = 1; }'))
     order = 'syntax = "proto3"; import "line.proto"; message Order { Line line = 1; }'
-    references = [Reference("line.proto", "line.proto", 1)]
+    references = [SchemaReference("line.proto", "line.proto", 1)]
     serde = Serdes.protobuf(schema=order, references=references, registry=registry).for_topic("t", False)
     assert serde.deserialize(serde.serialize({"line": {"sku": "a"}})) == {"line": {"sku": "a"}}
 
@@ -100,7 +100,7 @@ def test_protobuf_references(registry: InMemoryRegistry) -> None:
 def test_json_schema_references(registry: InMemoryRegistry) -> None:
     registry.register("line", RegisteredSchema("JSON", '{"type": "object", "required": ["sku"]}'))
     order = {"type": "object", "properties": {"line": {"$ref": "line.json"}}}
-    references = [Reference("line.json", "line", 1)]
+    references = [SchemaReference("line.json", "line", 1)]
     serde = Serdes.json_schema(schema=order, references=references, registry=registry).for_topic("t", False)
     assert serde.deserialize(serde.serialize({"line": {"sku": "a"}})) == {"line": {"sku": "a"}}
     with pytest.raises(Exception, match="'sku' is a required property"):
@@ -110,7 +110,7 @@ def test_json_schema_references(registry: InMemoryRegistry) -> None:
 def test_a_reference_that_is_missing(registry: InMemoryRegistry) -> None:
     serde = Serdes.avro(
         schema={"type": "record", "name": "Order", "fields": [{"name": "line", "type": "Line"}]},
-        references=[Reference("Line", "line", 3)],
+        references=[SchemaReference("Line", "line", 3)],
         registry=registry,
     ).for_topic("t", False)
     with pytest.raises(RegistryError, match="No schema reference found for subject line, version 3"):

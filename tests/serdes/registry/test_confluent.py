@@ -8,7 +8,7 @@ import cloudpickle
 import pytest
 
 from millstream.errors import RegistryError
-from millstream.registry import Reference, RegisteredSchema
+from millstream.registry import RegisteredSchema, SchemaReference
 from millstream.registry.confluent import ConfluentRegistry
 
 
@@ -20,7 +20,7 @@ def confluent(server: Any) -> ConfluentRegistry:
 def test_schemas_go_in_and_come_out(confluent: ConfluentRegistry) -> None:
     assert confluent.latest("t-value") is None
     assert confluent.by_id(1) is None
-    references = (Reference("a.proto", "a", 1),)
+    references = (SchemaReference("a.proto", "a", 1),)
     schema = RegisteredSchema("PROTOBUF", 'syntax = "proto3";', references)
     assert confluent.register("t-value", schema) == 1
     registered = RegisteredSchema("PROTOBUF", 'syntax = "proto3";', references, 1)

@@ -20,9 +20,8 @@ from millstream import (
     StreamsConfig,
     TimeWindows,
 )
-from millstream.registry import InMemoryRegistry
 from millstream.registry.settings import connect
-from millstream.testing import TopologyTestDriver
+from millstream.testing import InMemoryRegistry, TopologyTestDriver
 
 _names = itertools.count()
 
@@ -103,7 +102,7 @@ def test_windowed_keys(config: StreamsConfig, url: str) -> None:
     (
         builder.stream("words", Consumed(key, Serdes.string))
         .group_by_key()
-        .windowed_by(TimeWindows.of_size_with_no_grace(size))
+        .windowed_by(TimeWindows.of_size(size))
         .count(Materialized("counts"))
         .to_stream()
         .to("out", Produced(Serdes.time_windowed(key, size), Serdes.long))

@@ -116,7 +116,7 @@ class MessageConversion:
         parts: list[tuple[str, bool, Convert | None]] = []
 
         def read(data: Any) -> dict[str, Any]:
-            found = {}
+            found: dict[str, Any] = {}
             for name, optional, convert in parts:
                 if optional and not data.HasField(name):
                     found[name] = None

@@ -119,6 +119,6 @@ def _descriptor_text(of: Any, references: tuple[Any, ...]) -> str:
         raise ArgumentError(
             f"the protobuf({of.__name__}) serde needs references to what {file.name} imports",
             detail=f"missing: {', '.join(missing)}",
-            hint=f"register it, and give references=(Reference({missing[0]!r}, subject, version),)",
+            hint=f"register it, and give references=(SchemaReference({missing[0]!r}, subject, version),)",
         )
     return base64.standard_b64encode(file.serialized_pb).decode("ascii")

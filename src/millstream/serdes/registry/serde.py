@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self, TypeVar, cast
 
 from millstream.errors import ArgumentError, RegistryError, SerdeError
-from millstream.registry.schemas import Reference, RegisteredSchema, SchemaRegistry
+from millstream.registry.schemas import RegisteredSchema, SchemaReference, SchemaRegistry
 from millstream.registry.settings import connect, registry_settings
 from millstream.registry.wire import SIZE, prefix, schema_id_of
 from millstream.serdes.json import is_immutable
@@ -30,7 +30,7 @@ class Making:
     subject: Subject = "topic"
     register: bool | None = None
     use_latest: bool | None = None
-    references: tuple[Reference, ...] = ()
+    references: tuple[SchemaReference, ...] = ()
     namespace: str | None = None
     message: str | None = None
     topic: str | None = None
