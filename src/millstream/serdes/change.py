@@ -64,7 +64,7 @@ class ChangeSerde(Serde[Change]):
         inner = self.inner.for_topic(topic, is_key)
         return self if inner is self.inner else ChangeSerde(inner)
 
-    def configured(self, settings: Mapping[str, str]) -> Serde[Change]:
+    def configured(self, settings: Mapping[str, object]) -> Serde[Change]:
         """The same with the inner serde as it is under these settings."""
         inner = self.inner.configured(settings)
         return self if inner is self.inner else ChangeSerde(inner)

@@ -40,7 +40,7 @@ class ListSerde(Serde[list[T]]):
         inner = self.inner.for_topic(topic, is_key)
         return self if inner is self.inner else ListSerde(inner)
 
-    def configured(self, settings: Mapping[str, str]) -> Serde[list[T]]:
+    def configured(self, settings: Mapping[str, object]) -> Serde[list[T]]:
         """The same with the inner serde as it is under these settings."""
         inner = self.inner.configured(settings)
         return self if inner is self.inner else ListSerde(inner)

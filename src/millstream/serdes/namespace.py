@@ -5,7 +5,7 @@ from __future__ import annotations
 import builtins
 from collections.abc import Callable, Iterable, Mapping
 from datetime import timedelta
-from typing import Any, TypeVar
+from typing import Any, TypeVar, Unpack, overload
 
 from millstream.durations import milliseconds
 from millstream.records import Windowed
@@ -13,8 +13,9 @@ from millstream.registry.schemas import SchemaReference, SchemaRegistry
 from millstream.serdes import primitives
 from millstream.serdes.json import JSON
 from millstream.serdes.lists import ListSerde
+from millstream.serdes.registry.options import AvroOptions, ProtobufOptions, RegistryOptions
 from millstream.serdes.registry.subjects import Subject
-from millstream.serdes.serde import Serde
+from millstream.serdes.serde import Serde, make_constant
 from millstream.serdes.windowed import SessionWindowedSerde, TimeWindowedSerde
 
 T = TypeVar("T")
@@ -81,9 +82,17 @@ class Serdes:
         """Keys in sessions."""
         return SessionWindowedSerde(inner)
 
+    @overload
+    @staticmethod
+    def avro(of: type[T], **options: Unpack[AvroOptions]) -> Serde[T]: ...
+
+    @overload
+    @staticmethod
+    def avro(of: None = None, **options: Unpack[AvroOptions]) -> Serde[Any]: ...
+
     @staticmethod
     def avro(
-        of: type[T] | None = None,
+        of: type[Any] | None = None,
         *,
         schema: str | Mapping[str, Any] | None = None,
         registry: SchemaRegistry | Mapping[str, str] | str | None = None,
@@ -92,7 +101,7 @@ class Serdes:
         use_latest: bool | None = None,
         references: Iterable[SchemaReference] = (),
         namespace: str | None = None,
-    ) -> Serde[T]:
+    ) -> Serde[Any]:
         """Avro, its schema in a schema registry, in Confluent's wire format.
 
         Args:
@@ -116,11 +125,19 @@ class Serdes:
             Making(of, schema, registry, subject, register, use_latest, tuple(references), namespace=namespace)
         )
 
+    @overload
+    @staticmethod
+    def protobuf(of: type[T], **options: Unpack[ProtobufOptions]) -> Serde[T]: ...
+
+    @overload
+    @staticmethod
+    def protobuf(of: None = None, **options: Unpack[ProtobufOptions]) -> Serde[Any]: ...
+
     @staticmethod
     def protobuf(
-        of: type[T] | None = None,
+        of: type[Any] | None = None,
         *,
-        schema: str | None = None,
+        schema: str | Mapping[str, Any] | None = None,
         message: str | None = None,
         registry: SchemaRegistry | Mapping[str, str] | str | None = None,
         subject: Subject = "topic",
@@ -128,7 +145,7 @@ class Serdes:
         use_latest: bool | None = None,
         references: Iterable[SchemaReference] = (),
         namespace: str | None = None,
-    ) -> Serde[T]:
+    ) -> Serde[Any]:
         """Protobuf, its schema in a schema registry, in Confluent's wire format.
 
         Args:
@@ -151,9 +168,17 @@ class Serdes:
             Making(of, schema, registry, subject, register, use_latest, tuple(references), namespace, message)
         )
 
+    @overload
+    @staticmethod
+    def json_schema(of: type[T], **options: Unpack[RegistryOptions]) -> Serde[T]: ...
+
+    @overload
+    @staticmethod
+    def json_schema(of: None = None, **options: Unpack[RegistryOptions]) -> Serde[Any]: ...
+
     @staticmethod
     def json_schema(
-        of: type[T] | None = None,
+        of: type[Any] | None = None,
         *,
         schema: str | Mapping[str, Any] | None = None,
         registry: SchemaRegistry | Mapping[str, str] | str | None = None,
@@ -161,7 +186,7 @@ class Serdes:
         register: bool | None = None,
         use_latest: bool | None = None,
         references: Iterable[SchemaReference] = (),
-    ) -> Serde[T]:
+    ) -> Serde[Any]:
         """JSON, its schema in a schema registry, in Confluent's wire format.
 
         Args:
@@ -203,4 +228,4 @@ class Serdes:
 
 for _name, _serde in vars(Serdes).items():
     if isinstance(_serde, Serde):
-        _serde.constant = _name
+        make_constant(_name, _serde)

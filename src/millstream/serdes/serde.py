@@ -69,7 +69,7 @@ class Serde(Generic[T]):
         """The serde to use for a topic. Serdes that look schemas up by topic override it."""
         return self
 
-    def configured(self, settings: Mapping[str, str]) -> Serde[T]:
+    def configured(self, settings: Mapping[str, object]) -> Serde[T]:
         """The serde to use in an application. Serdes that need some of its clients' settings override it.
 
         Args:
@@ -110,8 +110,15 @@ def _make(kind: type[AnySerde], arguments: tuple[Any, ...], options: dict[str, A
     return kind(*arguments, **options)
 
 
-def _constant(name: str) -> AnySerde:
-    from millstream.serdes.namespace import Serdes  # which imports this module
+#: The ready instances of `Serdes`, which imports this module.
+_constants: dict[str, AnySerde] = {}
 
-    found: AnySerde = getattr(Serdes, name)
-    return found
+
+def make_constant(name: str, serde: AnySerde) -> None:
+    """Give a ready instance its name: other processes have it too."""
+    serde.constant = name
+    _constants[name] = serde
+
+
+def _constant(name: str) -> AnySerde:
+    return _constants[name]

@@ -80,7 +80,7 @@ class TimeWindowedSerde(WindowedSerde[T]):
         inner = self.inner.for_topic(topic, is_key)
         return self if inner is self.inner else TimeWindowedSerde(inner, self.size_ms)
 
-    def configured(self, settings: Mapping[str, str]) -> Serde[Windowed[T]]:
+    def configured(self, settings: Mapping[str, object]) -> Serde[Windowed[T]]:
         """The same with the inner serde as it is under these settings."""
         inner = self.inner.configured(settings)
         return self if inner is self.inner else TimeWindowedSerde(inner, self.size_ms)
@@ -114,7 +114,7 @@ class SessionWindowedSerde(WindowedSerde[T]):
         inner = self.inner.for_topic(topic, is_key)
         return self if inner is self.inner else SessionWindowedSerde(inner)
 
-    def configured(self, settings: Mapping[str, str]) -> Serde[Windowed[T]]:
+    def configured(self, settings: Mapping[str, object]) -> Serde[Windowed[T]]:
         """The same with the inner serde as it is under these settings."""
         inner = self.inner.configured(settings)
         return self if inner is self.inner else SessionWindowedSerde(inner)

@@ -162,7 +162,7 @@ def test_no_registry() -> None:
 
 
 def test_settings_of_the_registry_are_nothing_for_kafkas_clients() -> None:
-    client = {"schema.registry.url": "http://r:8081", "basic.auth.user.info": "ann:secret", "producer.linger.ms": 5}
+    client = {"schema.registry.url": "http://r:8081", "basic.auth.user.info": "ann:secret", "producer.linger.ms": "5"}
     config = StreamsConfig(client=client)
     assert client_properties(config, "producer") == {"linger.ms": "5"}
     assert "secret" not in repr(config)
@@ -195,13 +195,13 @@ def test_one_registry_per_process_and_settings() -> None:
 # --- over HTTP
 
 
-def test_a_schema_is_registered_once(server: Any) -> None:
-    settings = {"schema.registry.url": server.url, "schema.registry.max.retries": "0"}
+def test_a_schema_is_registered_once(schema_registry: Any) -> None:
+    settings = {"schema.registry.url": schema_registry.url, "schema.registry.max.retries": "0"}
     serde = Serdes.avro(Order).configured(settings)
     for topic in ("a", "a"):
         bound = serde.for_topic(topic, False)
         assert bound.deserialize(bound.serialize(Order("eu"))) == Order("eu")
-    assert len(server.authorizations) == 2  # one to register, one to ask for the number
+    assert len(schema_registry.authorizations) == 2  # one to register, one to ask for the number
 
 
 @pytest.mark.parametrize(
@@ -212,15 +212,17 @@ def test_a_schema_is_registered_once(server: Any) -> None:
         ({"bearer.auth.token": "abc"}, "Bearer abc"),
     ],
 )
-def test_credentials(server: Any, settings: dict[str, str], authorization: str) -> None:
-    serde = Serdes.avro(Order).configured({"schema.registry.url": server.url, **settings}).for_topic("t", False)
+def test_credentials(schema_registry: Any, settings: dict[str, str], authorization: str) -> None:
+    serde = (
+        Serdes.avro(Order).configured({"schema.registry.url": schema_registry.url, **settings}).for_topic("t", False)
+    )
     serde.serialize(Order("eu"))
-    assert server.authorizations == [authorization]
+    assert schema_registry.authorizations == [authorization]
 
 
-def test_an_incompatible_schema(server: Any) -> None:
-    server.closed.add("t-value")
-    serde = Serdes.avro(Order, registry=server.url.replace("//", "//ann:pass@")).for_topic("t", False)
+def test_an_incompatible_schema(schema_registry: Any) -> None:
+    schema_registry.closed.add("t-value")
+    serde = Serdes.avro(Order, registry=schema_registry.url.replace("//", "//ann:pass@")).for_topic("t", False)
     with pytest.raises(RegistryError) as failed:
         serde.serialize(Order("eu"))
     told = str(failed.value)

@@ -13,8 +13,8 @@ from millstream.registry.confluent import ConfluentRegistry
 
 
 @pytest.fixture
-def confluent(server: Any) -> ConfluentRegistry:
-    return ConfluentRegistry(server.url, {"max.retries": 0})
+def confluent(schema_registry: Any) -> ConfluentRegistry:
+    return ConfluentRegistry(schema_registry.url, {"max.retries": 0})
 
 
 def test_schemas_go_in_and_come_out(confluent: ConfluentRegistry) -> None:
@@ -30,10 +30,10 @@ def test_schemas_go_in_and_come_out(confluent: ConfluentRegistry) -> None:
     assert confluent.version("t-value", 2) is None
 
 
-def test_the_newest_schema_is_not_remembered(confluent: ConfluentRegistry, server: Any) -> None:
-    server.registry.register("t", RegisteredSchema("AVRO", '"int"'))
+def test_the_newest_schema_is_not_remembered(confluent: ConfluentRegistry, schema_registry: Any) -> None:
+    schema_registry.registry.register("t", RegisteredSchema("AVRO", '"int"'))
     assert confluent.latest("t") == RegisteredSchema("AVRO", '"int"', (), 1)
-    server.registry.register("t", RegisteredSchema("AVRO", '"long"'))
+    schema_registry.registry.register("t", RegisteredSchema("AVRO", '"long"'))
     assert confluent.latest("t") == RegisteredSchema("AVRO", '"long"', (), 2)
 
 
@@ -42,16 +42,16 @@ def test_a_refused_schema(confluent: ConfluentRegistry) -> None:
         confluent.register("t", RegisteredSchema("AVRO", '"bad"'))
 
 
-def test_a_schema_is_taken_back_and_can_come_again(confluent: ConfluentRegistry, server: Any) -> None:
+def test_a_schema_is_taken_back_and_can_come_again(confluent: ConfluentRegistry, schema_registry: Any) -> None:
     schema = RegisteredSchema("AVRO", '"int"')
     number = confluent.register("t", schema)
     confluent.withdraw("t", number + 1)
-    assert server.registry.latest("t") is not None
+    assert schema_registry.registry.latest("t") is not None
     confluent.withdraw("t", number)
-    assert server.registry.latest("t") is None
+    assert schema_registry.registry.latest("t") is None
     confluent.withdraw("t", number)
     assert confluent.register("t", schema) == number
-    assert server.registry.latest("t") is not None
+    assert schema_registry.registry.latest("t") is not None
 
 
 def test_it_can_be_sent_to_other_processes(confluent: ConfluentRegistry) -> None:

@@ -34,26 +34,26 @@ class Order:
 
 
 @pytest.fixture
-def client(server: Any) -> SchemaRegistryClient:
-    return SchemaRegistryClient({"url": server.url, "max.retries": 0})
+def client(schema_registry: Any) -> SchemaRegistryClient:
+    return SchemaRegistryClient({"url": schema_registry.url, "max.retries": 0})
 
 
-def test_avro(server: Any, client: SchemaRegistryClient) -> None:
-    serde = Serdes.avro(Order, registry=server.url).for_topic("orders", False)
+def test_avro(schema_registry: Any, client: SchemaRegistryClient) -> None:
+    serde = Serdes.avro(Order, registry=schema_registry.url).for_topic("orders", False)
     data = serde.serialize(Order("eu", 5, "x"))
-    text = server.registry.latest("orders-value").text
+    text = schema_registry.registry.latest("orders-value").text
     assert AvroSerializer(client, text)({"region": "eu", "amount": 5, "note": "x"}, CONTEXT) == data
     assert AvroDeserializer(client)(data, CONTEXT) == {"region": "eu", "amount": 5, "note": "x"}
     other = '{"type": "record", "name": "Order", "fields": [{"name": "region", "type": "string"}]}'
     foreign = AvroSerializer(client, other)({"region": "us"}, CONTEXT)
     assert serde.deserialize(foreign) == Order("us", 1, None)
-    assert Serdes.avro(registry=server.url).for_topic("orders", False).deserialize(foreign) == {"region": "us"}
+    assert Serdes.avro(registry=schema_registry.url).for_topic("orders", False).deserialize(foreign) == {"region": "us"}
 
 
-def test_json_schema(server: Any, client: SchemaRegistryClient) -> None:
-    serde = Serdes.json_schema(Order, registry=server.url).for_topic("orders", False)
+def test_json_schema(schema_registry: Any, client: SchemaRegistryClient) -> None:
+    serde = Serdes.json_schema(Order, registry=schema_registry.url).for_topic("orders", False)
     data = serde.serialize(Order("eu", 5, "x"))
-    text = server.registry.latest("orders-value").text
+    text = schema_registry.registry.latest("orders-value").text
     official = JSONSerializer(text, client)({"region": "eu", "amount": 5, "note": "x"}, CONTEXT)
     assert official[:5] == data[:5]
     assert serde.deserialize(official) == Order("eu", 5, "x")
@@ -63,7 +63,7 @@ def test_json_schema(server: Any, client: SchemaRegistryClient) -> None:
 
 
 @pytest.mark.parametrize("name", ["shop.Order", "shop.Outer.Item"])
-def test_protobuf(server: Any, client: SchemaRegistryClient, name: str) -> None:
+def test_protobuf(schema_registry: Any, client: SchemaRegistryClient, name: str) -> None:
     """Also messages in messages, whose places are in front of the data."""
     pytest.importorskip("google.type", reason="Confluent's own serializer needs googleapis-common-protos")
     from confluent_kafka.schema_registry.protobuf import ProtobufDeserializer, ProtobufSerializer
@@ -74,17 +74,17 @@ def test_protobuf(server: Any, client: SchemaRegistryClient, name: str) -> None:
         value = {"region": "eu", "items": [value], "tags": {"x": 1}}
     official = ProtobufSerializer(kind, client, {"use.deprecated.format": False})(kind(**value), CONTEXT)
     assert official is not None
-    by_class = Serdes.protobuf(kind, registry=server.url).for_topic("orders", False)
+    by_class = Serdes.protobuf(kind, registry=schema_registry.url).for_topic("orders", False)
     assert by_class.serialize(kind(**value)) == official
     assert by_class.deserialize(official) == kind(**value)
-    by_text = Serdes.protobuf(schema=PROTO, message=name, registry=server.url).for_topic("other", False)
+    by_text = Serdes.protobuf(schema=PROTO, message=name, registry=schema_registry.url).for_topic("other", False)
     data = by_text.serialize(value)
     assert data[5:] == official[5:]
     assert by_text.deserialize(official) == value
-    assert Serdes.protobuf(registry=server.url).for_topic("orders", False).deserialize(official) == value
+    assert Serdes.protobuf(registry=schema_registry.url).for_topic("orders", False).deserialize(official) == value
     assert ProtobufDeserializer(kind, {"use.deprecated.format": False})(data, CONTEXT) == kind(**value)
 
 
-def test_generated_classes_bring_well_known_imports_along(server: Any) -> None:
-    serde = Serdes.protobuf(timestamp_pb2.Timestamp, registry=server.url).for_topic("times", False)
+def test_generated_classes_bring_well_known_imports_along(schema_registry: Any) -> None:
+    serde = Serdes.protobuf(timestamp_pb2.Timestamp, registry=schema_registry.url).for_topic("times", False)
     assert serde.deserialize(serde.serialize(timestamp_pb2.Timestamp(seconds=5))).seconds == 5

@@ -75,7 +75,7 @@ def test_all_places_of_a_topology_have_their_subjects(make: object, config: Stre
         source.pipe("o1", Order("eu", 3))
         source.pipe("o2", Order("eu", 4))
         assert result.read_key_values() == [("eu", Total(3)), ("eu", Total(7))]
-        assert driver.store("totals").get("eu")[0] == Total(7)  # type: ignore[attr-defined]
+        assert driver.store("totals").get("eu")[0] == Total(7)
     assert _subjects(url) == [
         "orders-value",
         "shop-by-region-repartition-value",
@@ -110,7 +110,7 @@ def test_windowed_keys(config: StreamsConfig, url: str) -> None:
     with TopologyTestDriver(builder.build(), config) as driver:
         driver.input_topic("words", key, Serdes.string).pipe("a", "x", timestamp=0)
         windowed, count = driver.output_topic("out", Serdes.time_windowed(key, size), Serdes.long).read_key_value()
-        assert (windowed.key, count) == ("a", 1)  # type: ignore[union-attr]
+        assert (windowed.key, count) == ("a", 1)
     assert _subjects(url) == ["out-key", "shop-counts-changelog-key", "words-key"]
 
 
@@ -137,7 +137,7 @@ def test_global_tables_keep_the_subject_of_their_topic(config: StreamsConfig, ur
     builder.stream("x", Consumed(Serdes.string, Serdes.string)).to("y", Produced(Serdes.string, Serdes.string))
     with TopologyTestDriver(builder.build(), config) as driver:
         driver.input_topic("orders", Serdes.string, serde).pipe("o1", Order("eu", 3))
-        assert driver.store("all-orders").get("o1")[0] == Order("eu", 3)  # type: ignore[attr-defined]
+        assert driver.store("all-orders").get("o1")[0] == Order("eu", 3)
     assert _subjects(url) == ["orders-value"]
 
 

@@ -107,7 +107,7 @@ class SubscriptionWrapperSerde(Serde[SubscriptionWrapper]):
         key = self._primary_key.for_topic(f"{topic}-pk", True)
         return self if key is self._primary_key else SubscriptionWrapperSerde(key, f"{topic}-pk")
 
-    def configured(self, settings: Mapping[str, str]) -> Serde[SubscriptionWrapper]:
+    def configured(self, settings: Mapping[str, object]) -> Serde[SubscriptionWrapper]:
         """The subscriptions with the key serde as it is under these settings."""
         key = self._primary_key.configured(settings)
         return self if key is self._primary_key else SubscriptionWrapperSerde(key, self._topic)
@@ -146,7 +146,7 @@ class ResponseWrapperSerde(Serde[ResponseWrapper]):
         value = self._value.for_topic(topic, is_key)
         return self if value is self._value else ResponseWrapperSerde(value)
 
-    def configured(self, settings: Mapping[str, str]) -> Serde[ResponseWrapper]:
+    def configured(self, settings: Mapping[str, object]) -> Serde[ResponseWrapper]:
         """The responses with the value serde as it is under these settings."""
         value = self._value.configured(settings)
         return self if value is self._value else ResponseWrapperSerde(value)

@@ -64,7 +64,7 @@ class JsonSchemaSerde(RegistrySerde[T]):
         of = self._making.of
         if is_pydantic(of):
             validate = of.model_validate_json
-            return lambda data: validate(data[SIZE:])  # type: ignore[no-any-return]
+            return lambda data: validate(data[SIZE:])
         if of is not None:
             decode = msgspec.json.Decoder(of).decode
             return lambda data: decode(memoryview(data)[SIZE:])

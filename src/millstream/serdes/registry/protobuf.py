@@ -35,6 +35,8 @@ class ProtobufSerde(RegistrySerde[T]):
         if self._generated:
             return RegisteredSchema(self.kind, _descriptor_text(making.of, making.references), making.references)
         if making.schema is not None:
+            if not isinstance(making.schema, str):
+                raise ArgumentError("a Protobuf schema is text", hint="give what stands in a .proto file")
             found = RegisteredSchema(self.kind, making.schema, making.references)
         elif making.of is not None:
             file = proto_text(making.of, making.namespace)
@@ -84,7 +86,7 @@ class ProtobufSerde(RegistrySerde[T]):
         of = self._making.of
         if self._generated:
             parse = of.FromString
-            return lambda data: parse(data[read_index(data, SIZE)[1] :])  # type: ignore[no-any-return]
+            return lambda data: parse(data[read_index(data, SIZE)[1] :])
         conversion = MessageConversion(self._enums)
         if self._own is None:
             return _by_place(load_registered(schema, registry), conversion)

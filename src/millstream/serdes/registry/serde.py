@@ -99,7 +99,7 @@ class RegistrySerde(Serde[T]):
             return self
         return self._again(topic=topic, is_key=is_key)
 
-    def configured(self, settings: Mapping[str, str]) -> Serde[T]:
+    def configured(self, settings: Mapping[str, object]) -> Serde[T]:
         """The serde that uses the registry of an application, unless it has its own.
 
         Raises:
@@ -199,7 +199,7 @@ class RegistrySerde(Serde[T]):
         registry = self._making.registry
         if registry is None:
             raise self._homeless()
-        return connect(cast("Mapping[str, str]", registry)) if isinstance(registry, Mapping) else registry
+        return connect(registry) if isinstance(registry, Mapping) else cast("SchemaRegistry", registry)
 
     def _homeless(self) -> SerdeError:
         return SerdeError(

@@ -1,19 +1,15 @@
-"""A small server that speaks the language of Confluent's Schema Registry, and the settings to reach it."""
+"""A small server that speaks the language of Confluent's Schema Registry."""
 
 from __future__ import annotations
 
 import json
-import threading
-from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
-
-import pytest
 
 from millstream.registry import InMemoryRegistry, RegisteredSchema, SchemaReference
 
 
-class Server(ThreadingHTTPServer):
+class RegistryServer(ThreadingHTTPServer):
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
         self.registry = InMemoryRegistry()
@@ -28,7 +24,7 @@ class Server(ThreadingHTTPServer):
 
 
 class _Handler(BaseHTTPRequestHandler):
-    server: Server
+    server: RegistryServer
 
     def do_GET(self) -> None:
         self.server.authorizations.append(self.headers["Authorization"])
@@ -92,14 +88,3 @@ class _Handler(BaseHTTPRequestHandler):
 def _schema(body: dict[str, Any]) -> RegisteredSchema:
     references = tuple(SchemaReference(**part) for part in body.get("references") or ())
     return RegisteredSchema(body.get("schemaType", "AVRO"), body["schema"], references)
-
-
-@pytest.fixture
-def server() -> Iterator[Server]:
-    running = Server()
-    thread = threading.Thread(target=running.serve_forever, args=(0.01,), daemon=True)
-    thread.start()
-    yield running
-    running.shutdown()
-    running.server_close()
-    thread.join()
