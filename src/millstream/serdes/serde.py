@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copyreg
+import dataclasses
 from collections.abc import Callable, Mapping
 from typing import Any, Generic, Self, TypeVar
 
@@ -10,6 +12,10 @@ from millstream.errors import SerdeError, describe_callable
 T = TypeVar("T")
 
 _SHOWN = 80
+
+# A dataclass of a script goes to other processes by value, and its mark for "no default" would go along as a copy, which
+# nothing there knows: required fields would seem to have a default. By its name, it is the same everywhere.
+copyreg.pickle(type(dataclasses.MISSING), lambda _: "MISSING")
 
 
 def shorten(data: object) -> str:
