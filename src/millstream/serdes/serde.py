@@ -13,7 +13,7 @@ T = TypeVar("T")
 
 _SHOWN = 80
 
-# A dataclass of a script goes to other processes by value, and its mark for "no default" would go along as a copy, which
+# A dataclass of a script goes to other processes by value, and its mark for "no default" would go along as a copy that
 # nothing there knows: required fields would seem to have a default. By its name, it is the same everywhere.
 copyreg.pickle(type(dataclasses.MISSING), lambda _: "MISSING")
 
