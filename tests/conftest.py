@@ -10,6 +10,7 @@ import json
 import os
 import subprocess
 import sys
+import threading
 import uuid
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
@@ -23,6 +24,8 @@ from millstream.config import StreamsConfig
 from millstream.kafka.admin import Admin
 from millstream.kafka.detached import DetachedBroker
 from millstream.kafka.topics import NewTopic
+
+from .registry_server import RegistryServer
 
 # The same examples every time: a run says something about a change, not about chance. `make soak` takes others.
 settings.register_profile("steady", derandomize=True)
@@ -143,3 +146,15 @@ def consume(broker: DetachedBroker, admin: Admin) -> Callable[..., list[Message]
             consumer.close()
 
     return read
+
+
+@pytest.fixture
+def schema_registry() -> Iterator[RegistryServer]:
+    """A schema registry over HTTP."""
+    running = RegistryServer()
+    thread = threading.Thread(target=running.serve_forever, args=(0.01,), daemon=True)
+    thread.start()
+    yield running
+    running.shutdown()
+    running.server_close()
+    thread.join()

@@ -32,6 +32,7 @@ from millstream.errors import NotReady as NotReady
 from millstream.errors import NotUpToBound as NotUpToBound
 from millstream.errors import ProcessingError as ProcessingError
 from millstream.errors import ProductionError as ProductionError
+from millstream.errors import RegistryError as RegistryError
 from millstream.errors import SerdeError as SerdeError
 from millstream.errors import StateStoreError as StateStoreError
 from millstream.errors import StreamsError as StreamsError
@@ -67,6 +68,7 @@ from millstream.records import RecordMetadata as RecordMetadata
 from millstream.records import ValueAndTimestamp as ValueAndTimestamp
 from millstream.records import Window as Window
 from millstream.records import Windowed as Windowed
+from millstream.registry import SchemaReference as SchemaReference
 from millstream.serdes import Serde as Serde
 from millstream.serdes import Serdes as Serdes
 from millstream.server.settings import ServerSettings as ServerSettings

@@ -16,7 +16,7 @@ from millstream.config import StreamsConfig
 from millstream.durations import milliseconds
 from millstream.kafka.topics import NewTopic, changelog_topic, versioned_changelog_topic, window_changelog_topic
 from millstream.state.builders import StoreBuilder
-from millstream.task.stores import used_stores
+from millstream.task.stores import store_topic, used_stores
 from millstream.topology.topology import Topology
 
 
@@ -46,12 +46,8 @@ def changelogs_of(topology: Topology, application_id: str) -> dict[str, Changelo
         for store in used_stores(topology.nodes[name] for name in part.nodes):
             if not topology.stores[store].logging:
                 continue
-            source = topology.source_topic_changelogs.get(store)
-            if source is None:
-                found[store] = Changelog(store, f"{application_id}-{store}-changelog", False, part.id)
-            else:
-                internal = source in topology.internal_topics
-                found[store] = Changelog(store, f"{application_id}-{source}" if internal else source, True, part.id)
+            is_source = store in topology.source_topic_changelogs
+            found[store] = Changelog(store, store_topic(topology, store, application_id), is_source, part.id)
     return found
 
 

@@ -20,6 +20,7 @@ from millstream.handlers import (
     ProcessingExceptionHandler,
     ProductionExceptionHandler,
 )
+from millstream.registry.settings import is_registry_setting
 from millstream.serdes import Serde
 
 Optimization = Literal["reuse_ktable_source_topics", "merge_repartition_topics", "single_store_self_join"]
@@ -38,7 +39,7 @@ CLIENT_PREFIXES = ("main.consumer.", "global.consumer.", "consumer.", "producer.
 _TOPIC_NAME = re.compile(r"[a-zA-Z0-9._-]{1,249}")
 _LOCAL_MASTER = re.compile(r"local(?:\[(\d+|\*)(?:,\s*\d+)?\])?")
 _SECRET = re.compile(
-    r"password|passphrase|secret|credential|jaas|private|key\.pem|access\.key|oauthbearer\.config|token(?!\.endpoint)",
+    r"password|passphrase|secret|credential|jaas|private|key\.pem|access\.key|oauthbearer\.config|token(?!\.endpoint)|user\.info",
     re.IGNORECASE,
 )
 
@@ -277,6 +278,8 @@ def client_properties(config: StreamsConfig, kind: str) -> Properties:
     general = Properties()
     special: dict[str, Properties] = {prefix: Properties() for prefix in CLIENT_PREFIXES}
     for name, value in config.client.items():
+        if is_registry_setting(name):
+            continue  # for serdes
         prefix = next((prefix for prefix in CLIENT_PREFIXES if name.startswith(prefix)), None)
         if prefix is None:
             general[name] = str(value)

@@ -4,6 +4,7 @@ MillstreamError                 root: primary, detail, hint
 ├── TopologyError               a topology that cannot be built (duplicate names, unknown parents, bad joins ...)
 ├── ArgumentError               an option or argument out of range (also a ValueError)
 ├── SerdeError                  a missing serde, or bytes or objects a serde cannot take
+│   └── RegistryError           a schema registry is away, refuses a schema, or does not have one
 ├── StateStoreError             a store that is unknown, closed, locked or damaged
 ├── ViewError                   a question to a view that has no answer, at least not now (`retriable`)
 │   ├── UnknownStore            there is no store of that name that can be asked
@@ -63,6 +64,10 @@ class ArgumentError(MillstreamError, ValueError):
 
 class SerdeError(MillstreamError):
     """A serde is missing, or cannot take what it was given."""
+
+
+class RegistryError(SerdeError):
+    """A schema registry is away, refuses a schema, or does not have one."""
 
 
 class StateStoreError(MillstreamError):

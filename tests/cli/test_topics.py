@@ -13,9 +13,9 @@ from confluent_kafka import Producer
 from millstream.cli.formats import Format, WindowKind, parse, shower
 from millstream.errors import SerdeError
 from millstream.kafka.detached import DetachedBroker
+from millstream.registry import InMemoryRegistry, RegisteredSchema, confluent
+from millstream.registry.wire import prefix
 from millstream.serdes import Serdes
-from millstream.sql.formats import InMemoryRegistry, RegisteredSchema, confluent
-from millstream.sql.formats.wire import prefix
 
 Run = Callable[..., tuple[int, str, str]]
 

@@ -253,6 +253,7 @@ class ForeignKeyTask:
             foreign_key=lambda key, value: value[0] if value else None,
             foreign_key_serde=Serdes.string,
             value_serde=Serdes.string,
+            topic="subscriptions",
             left_join=left_join,
         )
         self.receive = SubscriptionReceive(store="subscriptions")
@@ -261,6 +262,7 @@ class ForeignKeyTask:
         self.respond = ResponseJoin(
             left_view=store_view("left"),
             value_serde=Serdes.string,
+            topic="subscriptions",
             joiner=lambda left, right: f"{left}+{right}",
             left_join=left_join,
         )

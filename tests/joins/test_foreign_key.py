@@ -153,10 +153,15 @@ def test_default_serdes_are_found_in_the_configuration(lab: Lab) -> None:
         foreign_key=lambda key, value: value["fk"],
         foreign_key_serde=DEFAULT_KEY,
         value_serde=DEFAULT_VALUE,
+        topic="subscriptions",
         left_join=False,
     )
     respond = ResponseJoin(
-        left_view=store_view("left"), value_serde=DEFAULT_VALUE, joiner=lambda left, right: right, left_join=False
+        left_view=store_view("left"),
+        value_serde=DEFAULT_VALUE,
+        topic="subscriptions",
+        joiner=lambda left, right: right,
+        left_join=False,
     )
     sent, responded = lab.Output(), lab.Output()
     send.forward, respond.forward = sent, responded

@@ -1,12 +1,14 @@
 """Serdes survive the way to another process."""
 
-# ruff: noqa: S301 - what is read was written here
+# ruff: noqa: S301, S603 - what is read and run was written here
 
 from __future__ import annotations
 
 import copy
 import dataclasses
 import pickle
+import subprocess
+import sys
 import uuid
 from datetime import timedelta
 from typing import Any
@@ -93,3 +95,35 @@ def test_deferred_serdes_are_resolved_where_they_arrive(serde: Serde[Any], is_ke
     for dumps in dumpers():
         found = resolved(pickle.loads(dumps(serde)), is_key, Serdes.string, Serdes.long, "a test")
         assert found is (Serdes.string if is_key else Serdes.long)
+
+
+_SCRIPT = """
+import dataclasses, sys
+import cloudpickle
+from millstream import Serdes
+
+@dataclasses.dataclass(frozen=True)
+class Order:
+    region: str
+    amount: int
+    note: str | None = None
+
+serdes = [Serdes.json(Order), Serdes.avro(Order, registry="mock://x").for_topic("t", False)]
+sys.stdout.buffer.write(cloudpickle.dumps(serdes))
+"""
+_READER = """
+import pickle, sys
+json, avro = pickle.load(sys.stdin.buffer)
+print([field["name"] for field in avro._own.parsed["fields"] if "default" in field])
+try:
+    print(json.deserialize(b'{"region": "eu"}'))
+except Exception as error:
+    print(error)
+"""
+
+
+def test_fields_of_a_scripts_dataclass_stay_required_in_another_process() -> None:
+    """A class of `__main__` goes by value, and with it the mark of fields that have no default."""
+    made = subprocess.run([sys.executable, "-c", _SCRIPT], capture_output=True, check=True)
+    read = subprocess.run([sys.executable, "-c", _READER], input=made.stdout, capture_output=True, check=True)
+    assert read.stdout.decode().splitlines() == ["['note']", "Object missing required field `amount`"]

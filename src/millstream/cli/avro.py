@@ -22,8 +22,8 @@ def avro_shower(registry: str | None) -> Callable[[bytes], str]:
     # These take a while to import, and other formats need none of them.
     import fastavro
 
-    from millstream.sql.formats.confluent import ConfluentRegistry
-    from millstream.sql.formats.wire import SIZE, schema_id_of
+    from millstream.registry.confluent import ConfluentRegistry
+    from millstream.registry.wire import SIZE, schema_id_of
 
     known = ConfluentRegistry(registry)
 

@@ -10,6 +10,7 @@ reads, but does not yet write, the forms 03, 04 and 05: the same three, with one
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from millstream.errors import SerdeError
@@ -61,6 +62,11 @@ class ChangeSerde(Serde[Change]):
     def for_topic(self, topic: str, is_key: bool) -> Serde[Change]:
         """The same with the inner serde for that topic."""
         inner = self.inner.for_topic(topic, is_key)
+        return self if inner is self.inner else ChangeSerde(inner)
+
+    def configured(self, settings: Mapping[str, object]) -> Serde[Change]:
+        """The same with the inner serde as it is under these settings."""
+        inner = self.inner.configured(settings)
         return self if inner is self.inner else ChangeSerde(inner)
 
 

@@ -63,10 +63,10 @@ class TypedJsonSerde(Serde[T]):
                 detail=str(error),
                 hint="give a dataclass or a msgspec.Struct, defined at the top level of a module",
             ) from error
-        super().__init__(msgspec.json.Encoder().encode, decode, immutable=_immutable(of), name=name)
+        super().__init__(msgspec.json.Encoder().encode, decode, immutable=is_immutable(of), name=name)
 
 
-def _immutable(of: Any, above: frozenset[Any] = frozenset()) -> bool:
+def is_immutable(of: Any, above: frozenset[Any] = frozenset()) -> bool:
     """Whether objects of a type can be shared: frozen all the way down. `above` holds the types it is a part of."""
     if of in _IMMUTABLE_LEAVES or of in above:
         return True
@@ -74,9 +74,9 @@ def _immutable(of: Any, above: frozenset[Any] = frozenset()) -> bool:
     if origin is typing.Literal:
         return True
     if origin is typing.Annotated:
-        return _immutable(arguments[0], above)
+        return is_immutable(arguments[0], above)
     if origin in (tuple, frozenset, Union, types.UnionType):
-        return all(argument is Ellipsis or _immutable(argument, above) for argument in arguments)
+        return all(argument is Ellipsis or is_immutable(argument, above) for argument in arguments)
     if not isinstance(of, type):
         return False
     if issubclass(of, enum.Enum):
@@ -88,7 +88,7 @@ def _immutable(of: Any, above: frozenset[Any] = frozenset()) -> bool:
     if not frozen:
         return False
     hints = typing.get_type_hints(of, include_extras=True)
-    return all(_immutable(hint, above | {of}) for hint in hints.values())
+    return all(is_immutable(hint, above | {of}) for hint in hints.values())
 
 
 JSON = JsonSerde()

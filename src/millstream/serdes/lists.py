@@ -9,6 +9,7 @@ Which one it is follows from the serde of the entries.
 from __future__ import annotations
 
 import struct
+from collections.abc import Mapping
 from typing import TypeVar
 
 from millstream.errors import SerdeError
@@ -37,6 +38,11 @@ class ListSerde(Serde[list[T]]):
     def for_topic(self, topic: str, is_key: bool) -> Serde[list[T]]:
         """The list of the inner serde for that topic."""
         inner = self.inner.for_topic(topic, is_key)
+        return self if inner is self.inner else ListSerde(inner)
+
+    def configured(self, settings: Mapping[str, object]) -> Serde[list[T]]:
+        """The same with the inner serde as it is under these settings."""
+        inner = self.inner.configured(settings)
         return self if inner is self.inner else ListSerde(inner)
 
     def _serialize_fixed(self, entries: list[T]) -> bytes:

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import builtins
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from datetime import timedelta
-from typing import TypeVar
+from typing import Any, TypeVar, Unpack, overload
 
 from millstream.durations import milliseconds
 from millstream.records import Windowed
+from millstream.registry.schemas import SchemaReference, SchemaRegistry
 from millstream.serdes import primitives
 from millstream.serdes.json import JSON
 from millstream.serdes.lists import ListSerde
-from millstream.serdes.serde import Serde
+from millstream.serdes.registry.options import AvroOptions, ProtobufOptions, RegistryOptions
+from millstream.serdes.registry.subjects import Subject
+from millstream.serdes.serde import Serde, make_constant
 from millstream.serdes.windowed import SessionWindowedSerde, TimeWindowedSerde
 
 T = TypeVar("T")
@@ -79,6 +82,128 @@ class Serdes:
         """Keys in sessions."""
         return SessionWindowedSerde(inner)
 
+    @overload
+    @staticmethod
+    def avro(of: type[T], **options: Unpack[AvroOptions]) -> Serde[T]: ...
+
+    @overload
+    @staticmethod
+    def avro(of: None = None, **options: Unpack[AvroOptions]) -> Serde[Any]: ...
+
+    @staticmethod
+    def avro(
+        of: type[Any] | None = None,
+        *,
+        schema: str | Mapping[str, Any] | None = None,
+        registry: SchemaRegistry | Mapping[str, str] | str | None = None,
+        subject: Subject = "topic",
+        register: bool | None = None,
+        use_latest: bool | None = None,
+        references: Iterable[SchemaReference] = (),
+        namespace: str | None = None,
+    ) -> Serde[Any]:
+        """Avro, its schema in a schema registry, in Confluent's wire format.
+
+        Args:
+            of: what values are: a dataclass, a `msgspec.Struct`, a pydantic model, `str` ...; dicts, if it is missing.
+            schema: an Avro schema; by default the one of the type. Without both, the serde reads whatever was written.
+            registry: its URL, or settings (`url`, `basic.auth.user.info`, `ssl.ca.location` ...), or an
+                `InMemoryRegistry`; by default what `StreamsConfig(client=...)` says (`schema.registry.url` ...).
+            subject: where the schema is registered: by "topic" (`orders-value`), by "record" (`shop.Order`), by
+                "topic_record" (`orders-shop.Order`), or a function of the topic, whether it is a key, and the record.
+            register: register the schema when the first record is written; False: the subject must have it already.
+                By default what the setting `auto.register.schemas` says, else True.
+            use_latest: write with the newest schema of the subject, whatever the type's. By default what the setting
+                `use.latest.version` says, else False.
+            references: schemas that `schema` refers to.
+            namespace: of the type's schema.
+        """
+        from millstream.serdes.registry.avro import AvroSerde
+        from millstream.serdes.registry.serde import Making
+
+        return AvroSerde(
+            Making(of, schema, registry, subject, register, use_latest, tuple(references), namespace=namespace)
+        )
+
+    @overload
+    @staticmethod
+    def protobuf(of: type[T], **options: Unpack[ProtobufOptions]) -> Serde[T]: ...
+
+    @overload
+    @staticmethod
+    def protobuf(of: None = None, **options: Unpack[ProtobufOptions]) -> Serde[Any]: ...
+
+    @staticmethod
+    def protobuf(
+        of: type[Any] | None = None,
+        *,
+        schema: str | Mapping[str, Any] | None = None,
+        message: str | None = None,
+        registry: SchemaRegistry | Mapping[str, str] | str | None = None,
+        subject: Subject = "topic",
+        register: bool | None = None,
+        use_latest: bool | None = None,
+        references: Iterable[SchemaReference] = (),
+        namespace: str | None = None,
+    ) -> Serde[Any]:
+        """Protobuf, its schema in a schema registry, in Confluent's wire format.
+
+        Args:
+            of: what values are: a dataclass, a `msgspec.Struct`, a pydantic model, a class made by `protoc`; dicts, if
+                it is missing.
+            schema: the text of a .proto file; by default the one of the type. Fields are numbered as they come; give a
+                number with `Annotated[str, msgspec.Meta(extra={"number": 7})]`.
+            message: the full name of the message in `schema`; by default its first.
+            registry: see `avro`.
+            subject: see `avro`.
+            register: see `avro`.
+            use_latest: see `avro`.
+            references: schemas that `schema` imports.
+            namespace: the package of the type's schema.
+        """
+        from millstream.serdes.registry.protobuf import ProtobufSerde
+        from millstream.serdes.registry.serde import Making
+
+        return ProtobufSerde(
+            Making(of, schema, registry, subject, register, use_latest, tuple(references), namespace, message)
+        )
+
+    @overload
+    @staticmethod
+    def json_schema(of: type[T], **options: Unpack[RegistryOptions]) -> Serde[T]: ...
+
+    @overload
+    @staticmethod
+    def json_schema(of: None = None, **options: Unpack[RegistryOptions]) -> Serde[Any]: ...
+
+    @staticmethod
+    def json_schema(
+        of: type[Any] | None = None,
+        *,
+        schema: str | Mapping[str, Any] | None = None,
+        registry: SchemaRegistry | Mapping[str, str] | str | None = None,
+        subject: Subject = "topic",
+        register: bool | None = None,
+        use_latest: bool | None = None,
+        references: Iterable[SchemaReference] = (),
+    ) -> Serde[Any]:
+        """JSON, its schema in a schema registry, in Confluent's wire format.
+
+        Args:
+            of: what values are: a dataclass, a `msgspec.Struct`, a pydantic model; dicts, if it is missing, which are
+                checked by the schema when they are written and read.
+            schema: a JSON Schema; by default the one of the type.
+            registry: see `avro`.
+            subject: see `avro`; a schema's record is its title.
+            register: see `avro`.
+            use_latest: see `avro`.
+            references: schemas that `schema` refers to.
+        """
+        from millstream.serdes.registry.json_schema import JsonSchemaSerde
+        from millstream.serdes.registry.serde import Making
+
+        return JsonSchemaSerde(Making(of, schema, registry, subject, register, use_latest, tuple(references)))
+
     @staticmethod
     def of(
         serialize: Callable[[T], builtins.bytes],
@@ -103,4 +228,4 @@ class Serdes:
 
 for _name, _serde in vars(Serdes).items():
     if isinstance(_serde, Serde):
-        _serde.constant = _name
+        make_constant(_name, _serde)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import copyreg
+import dataclasses
+from collections.abc import Callable, Mapping
 from typing import Any, Generic, Self, TypeVar
 
 from millstream.errors import SerdeError, describe_callable
@@ -10,6 +12,10 @@ from millstream.errors import SerdeError, describe_callable
 T = TypeVar("T")
 
 _SHOWN = 80
+
+# A dataclass of a script goes to other processes by value, and its mark for "no default" would go along as a copy that
+# nothing there knows: required fields would seem to have a default. By its name, it is the same everywhere.
+copyreg.pickle(type(dataclasses.MISSING), lambda _: "MISSING")
 
 
 def shorten(data: object) -> str:
@@ -69,6 +75,14 @@ class Serde(Generic[T]):
         """The serde to use for a topic. Serdes that look schemas up by topic override it."""
         return self
 
+    def configured(self, settings: Mapping[str, object]) -> Serde[T]:
+        """The serde to use in an application. Serdes that need some of its clients' settings override it.
+
+        Args:
+            settings: `StreamsConfig.client`.
+        """
+        return self
+
     def serialization_error(self, data: object, cause: BaseException) -> SerdeError:
         """What to raise after `serialize(data)` raised `cause`."""
         if isinstance(cause, SerdeError):
@@ -102,8 +116,15 @@ def _make(kind: type[AnySerde], arguments: tuple[Any, ...], options: dict[str, A
     return kind(*arguments, **options)
 
 
-def _constant(name: str) -> AnySerde:
-    from millstream.serdes.namespace import Serdes  # which imports this module
+#: The ready instances of `Serdes`, which imports this module.
+_constants: dict[str, AnySerde] = {}
 
-    found: AnySerde = getattr(Serdes, name)
-    return found
+
+def make_constant(name: str, serde: AnySerde) -> None:
+    """Give a ready instance its name: other processes have it too."""
+    serde.constant = name
+    _constants[name] = serde
+
+
+def _constant(name: str) -> AnySerde:
+    return _constants[name]

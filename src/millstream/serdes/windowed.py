@@ -9,7 +9,7 @@ A time window's end is not stored: it is the start plus the size the serde was g
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TypeVar
 
 from millstream.errors import SerdeError
@@ -80,6 +80,11 @@ class TimeWindowedSerde(WindowedSerde[T]):
         inner = self.inner.for_topic(topic, is_key)
         return self if inner is self.inner else TimeWindowedSerde(inner, self.size_ms)
 
+    def configured(self, settings: Mapping[str, object]) -> Serde[Windowed[T]]:
+        """The same with the inner serde as it is under these settings."""
+        inner = self.inner.configured(settings)
+        return self if inner is self.inner else TimeWindowedSerde(inner, self.size_ms)
+
 
 class SessionWindowedSerde(WindowedSerde[T]):
     """A key in a session."""
@@ -107,6 +112,11 @@ class SessionWindowedSerde(WindowedSerde[T]):
     def for_topic(self, topic: str, is_key: bool) -> Serde[Windowed[T]]:
         """The same with the inner serde for that topic."""
         inner = self.inner.for_topic(topic, is_key)
+        return self if inner is self.inner else SessionWindowedSerde(inner)
+
+    def configured(self, settings: Mapping[str, object]) -> Serde[Windowed[T]]:
+        """The same with the inner serde as it is under these settings."""
+        inner = self.inner.configured(settings)
         return self if inner is self.inner else SessionWindowedSerde(inner)
 
 

@@ -48,7 +48,9 @@ class GlobalState:
             operator.forward = _no_forward(processor.name)
             operator.children = {}  # type: ignore[attr-defined]  # see millstream.task.wiring
             self.context.connected_stores[processor.name] = frozenset((name,))
-            self.stores[name] = self.context.stores[name] = store_with_serdes(store.builder, config).build()
+            self.stores[name] = self.context.stores[name] = store_with_serdes(
+                store.builder, config, store.topic
+            ).build()
             self._writers[store.topic] = (
                 source.name, operator, key.for_topic(store.topic, True), value.for_topic(store.topic, False),
             )  # fmt: skip

@@ -19,13 +19,13 @@ def node_serdes(node: SourceNode | SinkNode, config: StreamsConfig) -> tuple[Any
         SerdeError: there is neither.
     """
     return (
-        _resolve(node, "key", node.key, config),
-        _resolve(node, "value", node.value, config),
+        _resolve(node, "key", node.key, config).configured(config.client),
+        _resolve(node, "value", node.value, config).configured(config.client),
     )
 
 
-def store_with_serdes(builder: Any, config: StreamsConfig) -> Any:
-    """A store's builder with the configured defaults where it was given no serdes.
+def store_with_serdes(builder: Any, config: StreamsConfig, topic: str) -> Any:
+    """A store's builder with the configured defaults where it was given no serdes, and all for its changelog topic.
 
     Builders are dataclasses whose serdes are in fields called `key`, `value` or `..._serde`; a user's own builder that
     is none takes care of its serdes itself.
@@ -37,14 +37,10 @@ def store_with_serdes(builder: Any, config: StreamsConfig) -> Any:
     for field in fields(builder):
         if field.name in ("key", "value") or field.name.endswith("_serde"):
             serde = getattr(builder, field.name)
+            is_key = "key" in field.name
             if serde is None or isinstance(serde, DeferredSerde):
-                known[field.name] = resolved(
-                    serde,
-                    "key" in field.name,
-                    config.default_key_serde,
-                    config.default_value_serde,
-                    f"store '{name}'",
-                )
+                serde = resolved(serde, is_key, config.default_key_serde, config.default_value_serde, f"store '{name}'")
+            known[field.name] = serde.configured(config.client).for_topic(topic, is_key)
     return replace(builder, **known) if known else builder
 
 

@@ -19,12 +19,26 @@ def used_stores(nodes: Iterable[Node]) -> list[str]:
     return list(dict.fromkeys(store for node in nodes if isinstance(node, ProcessorNode) for store in node.stores))
 
 
+def store_topic(topology: Topology, store: str, application_id: str) -> str:
+    """The topic that a store can be rebuilt from: its changelog, or the topic that its table is read from.
+
+    Stores without a changelog have the name too: their serdes may ask for it, as in Kafka Streams.
+    """
+    source = topology.source_topic_changelogs.get(store)
+    if source is None:
+        return f"{application_id}-{store}-changelog"
+    return f"{application_id}-{source}" if source in topology.internal_topics else source
+
+
 class TaskStores:
     """The open stores of a task, in the order they were registered."""
 
     def __init__(self, topology: Topology, names: Iterable[str], context: HostContext, config: StreamsConfig) -> None:
         self.by_name: dict[str, StateStore] = {
-            name: store_with_serdes(topology.stores[name], config).build() for name in names
+            name: store_with_serdes(
+                topology.stores[name], config, store_topic(topology, name, config.application_id)
+            ).build()
+            for name in names
         }
         self._context = context
 

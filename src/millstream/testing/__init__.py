@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from millstream.registry import InMemoryRegistry
 from millstream.testing.driver import TopologyTestDriver
 from millstream.testing.mock_context import CapturedForward, CapturedPunctuator, MockProcessorContext
 from millstream.testing.topics import EmptyTopicError, TestInputTopic, TestOutputTopic, TestRecord
@@ -10,6 +11,7 @@ __all__ = [
     "CapturedForward",
     "CapturedPunctuator",
     "EmptyTopicError",
+    "InMemoryRegistry",
     "MockProcessorContext",
     "TestInputTopic",
     "TestOutputTopic",

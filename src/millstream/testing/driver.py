@@ -27,6 +27,7 @@ from millstream.topology.topology import Topology
 
 K = TypeVar("K")
 V = TypeVar("V")
+T = TypeVar("T")
 
 #: Every topic has one partition.
 _PARTITION = 0
@@ -64,6 +65,7 @@ class TopologyTestDriver:
     ) -> None:
         config = StreamsConfig() if config is None else config
         self._application_id = config.application_id
+        self._client_settings = config.client
         self._clock = Clock(wall_clock_start)
         self._internal_names = {f"{config.application_id}-{name}" for name in topology.internal_topics}
         self._own_changelog = set(topology.stores) - set(topology.source_topic_changelogs)
@@ -111,11 +113,18 @@ class TopologyTestDriver:
             auto_advance: how much later each next such record is.
         """
         at = self._clock.now if start is None else to_milliseconds(start)
-        return TestInputTopic(name, self.pipe, key_serde, value_serde, at, auto_advance)
+        return TestInputTopic(
+            name, self.pipe, self._configured(key_serde), self._configured(value_serde), at, auto_advance
+        )
 
     def output_topic(self, name: str, key_serde: Serde[K], value_serde: Serde[V]) -> TestOutputTopic[K, V]:
         """A topic to read what the topology wrote; internal topics go by their full names."""
-        return TestOutputTopic(name, self._take, self._unread_sizes, key_serde, value_serde)
+        return TestOutputTopic(
+            name, self._take, self._unread_sizes, self._configured(key_serde), self._configured(value_serde)
+        )
+
+    def _configured(self, serde: Serde[T]) -> Serde[T]:
+        return serde.configured(self._client_settings)
 
     @property
     def produced_topic_names(self) -> set[str]:

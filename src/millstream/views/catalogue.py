@@ -100,7 +100,7 @@ def find(stores: dict[str, ViewStore], name: str, topology: Topology) -> ViewSto
 def _described(
     builder: StoreBuilder, config: StreamsConfig, topic: str, sub_topology: int | None, scattered: bool
 ) -> ViewStore:
-    complete: Any = store_with_serdes(builder, config)
+    complete: Any = store_with_serdes(builder, config, topic)
     supplier = replace(builder.supplier, name=builder.name)
     return ViewStore(builder.name, builder.kind, supplier, complete.key, complete.value, topic, sub_topology, scattered)
 

@@ -11,7 +11,7 @@ import fastavro
 import pytest
 
 from millstream.sql.errors import SqlError
-from millstream.sql.formats import InMemoryRegistry, Reference, RegisteredSchema, check, infer_columns, serde
+from millstream.sql.formats import InMemoryRegistry, RegisteredSchema, SchemaReference, check, infer_columns, serde
 from millstream.sql.schema.formats import Encoding, Feature, FormatInfo
 
 _AVRO = Encoding(FormatInfo("AVRO"))
@@ -222,7 +222,7 @@ def test_schemas_may_refer_to_others(registry: InMemoryRegistry) -> None:
     unit = {"type": "enum", "name": "Unit", "symbols": ["KG", "G"]}
     fields = [{"name": "x", "type": "int"}, {"name": "u", "type": unit}]
     _register(registry, {"type": "record", "name": "a.Inner", "fields": fields}, "inner")
-    inner = Reference("a.Inner", "inner", 1)
+    inner = SchemaReference("a.Inner", "inner", 1)
     middle = {"type": "record", "name": "a.Middle", "fields": [{"name": "i", "type": "Inner"}]}
     _register(registry, middle, "middle", references=(inner,))
     outer = {
@@ -234,7 +234,7 @@ def test_schemas_may_refer_to_others(registry: InMemoryRegistry) -> None:
             {"name": "u", "type": "a.Unit"},
         ],
     }
-    schema_id = _register(registry, outer, references=(Reference("a.Middle", "middle", 1), inner))
+    schema_id = _register(registry, outer, references=(SchemaReference("a.Middle", "middle", 1), inner))
     columns = infer_columns(_AVRO, registry, topic="t", is_key=False).columns
     shown = "STRUCT<`X` INTEGER, `U` STRING>"
     assert [str(column) for column in columns] == [f"`M` STRUCT<`I` {shown}>", f"`I` {shown}", "`U` STRING"]

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from millstream.sql.formats import InMemoryRegistry, Reference, RegisteredSchema, infer_columns, serde
+from millstream.sql.formats import InMemoryRegistry, RegisteredSchema, SchemaReference, infer_columns, serde
 from millstream.sql.schema.formats import Encoding, FormatInfo
 
 _JSON_SR = Encoding(FormatInfo("JSON_SR"))
@@ -116,7 +116,7 @@ def test_rows_are_written_with_the_schema_of_a_number(make: Any, registry: InMem
 
 def test_schemas_may_refer_to_others(registry: InMemoryRegistry) -> None:
     _register(registry, {"type": "object", "properties": {"x": {"type": "integer"}}}, "inner")
-    reference = Reference("inner.json", "inner", 1)
+    reference = SchemaReference("inner.json", "inner", 1)
     _register(registry, {"type": "object", "properties": {"i": {"$ref": "inner.json"}}}, references=(reference,))
     columns = infer_columns(_JSON_SR, registry, topic="t", is_key=False).columns
     assert str(columns[0]) == "`I` STRUCT<`X` BIGINT>"

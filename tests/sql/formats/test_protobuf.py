@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from google.protobuf.message_factory import GetMessageClass
 
+from millstream.registry.protobuf.indexes import index_of
+from millstream.registry.protobuf.pool import load
 from millstream.sql.errors import SqlError
-from millstream.sql.formats import InMemoryRegistry, Reference, RegisteredSchema, check, infer_columns, serde
-from millstream.sql.formats.protobuf.indexes import index_of
-from millstream.sql.formats.protobuf.pool import load
+from millstream.sql.formats import InMemoryRegistry, RegisteredSchema, SchemaReference, check, infer_columns, serde
 from millstream.sql.schema.formats import Encoding, FormatInfo
 
 _PROTOBUF = Encoding(FormatInfo("PROTOBUF"))
@@ -194,7 +194,7 @@ def test_rows_are_written_with_the_schema_of_a_number(make: Any, registry: InMem
 def test_schemas_may_import_others(registry: InMemoryRegistry) -> None:
     _register(registry, 'syntax = "proto3"; message Event { int64 at = 1; }', "event.proto")
     text = 'syntax = "proto3"; import "event.proto"; message Outer { Event e = 1; }'
-    _register(registry, text, references=(Reference("event.proto", "event.proto", 1),))
+    _register(registry, text, references=(SchemaReference("event.proto", "event.proto", 1),))
     columns = infer_columns(_PROTOBUF, registry, topic="t", is_key=False).columns
     assert str(columns[0]) == "`E` STRUCT<`AT` BIGINT>"
 

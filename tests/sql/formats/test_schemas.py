@@ -7,6 +7,7 @@ from typing import Any
 import cloudpickle
 import pytest
 
+from millstream.errors import RegistryError
 from millstream.sql.errors import SqlError
 from millstream.sql.formats import (
     InMemoryRegistry,
@@ -92,7 +93,7 @@ def test_equal_schemas_have_one_number(registry: InMemoryRegistry) -> None:
     assert registry.register("a", schema) == registry.register("b", RegisteredSchema("AVRO", '{ "type":"int" }'))
     assert registry.register("a", RegisteredSchema("AVRO", '"int"')) == 2
     assert registry.register("c", RegisteredSchema("AVRO", '"long"'), 10) == 10
-    with pytest.raises(SqlError, match="already registered"):
+    with pytest.raises(RegistryError, match="already registered"):
         registry.register("c", schema, 10)
     registry.delete("a")
     assert registry.latest("a") is None

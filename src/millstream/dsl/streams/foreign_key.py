@@ -105,6 +105,7 @@ class _Dialogue:
                 foreign_key=foreign_key,
                 foreign_key_serde=self._other_key,
                 value_serde=self._value,
+                topic=topic,
                 left_join=self._left_join,
             ),
         )
@@ -171,10 +172,12 @@ class _Dialogue:
 
     def resolve(self, responses: int, joiner: Callable[[Any, Any], Any]) -> int:
         """The left table joins the answers to its rows, unless they have changed since."""
-        value, left_join = self._value, self._left_join
+        value, left_join, topic = self._value, self._left_join, self._names.subscriptions
 
         def make_resolver(view: ViewFactory) -> partial[ResponseJoin]:
-            return partial(ResponseJoin, left_view=view, value_serde=value, joiner=joiner, left_join=left_join)
+            return partial(
+                ResponseJoin, left_view=view, value_serde=value, topic=topic, joiner=joiner, left_join=left_join
+            )
 
         return self._graph.add(
             ViewReaderNode, name=self._names.resolver, parents=(responses,), table=self._mine.node, make=make_resolver

@@ -21,6 +21,7 @@ class SubscriptionSend(Operator):
         foreign_key: the foreign key of a row's key and value; None if it has none.
         foreign_key_serde: the right table's key serde.
         value_serde: the left table's value serde, for the hash of a row.
+        topic: of subscriptions; serdes with a schema registry ask.
         left_join: rows without a match are results too.
     """
 
@@ -30,9 +31,11 @@ class SubscriptionSend(Operator):
         foreign_key: Callable[[Any, Any], Any],
         foreign_key_serde: AnySerde,
         value_serde: AnySerde,
+        topic: str,
         left_join: bool,
     ) -> None:
         self._foreign_key = foreign_key
+        self._topic = topic
         self._foreign_key_serde = foreign_key_serde
         self._value_serde = value_serde
         self._subscribe = self._subscribe_left if left_join else self._subscribe_inner
@@ -40,8 +43,8 @@ class SubscriptionSend(Operator):
     def init(self, context: TaskContext) -> None:
         """Take the serdes, now that the configured defaults are known."""
         super().init(context)
-        self._foreign_key_serde = _known(self._foreign_key_serde, True, context, self.name)
-        self._serialize = _known(self._value_serde, False, context, self.name).serialize
+        self._foreign_key_serde = _known(self._foreign_key_serde, True, context, self.name, f"{self._topic}-fk")
+        self._serialize = _known(self._value_serde, False, context, self.name, f"{self._topic}-vh").serialize
 
     def process(self, key: Any, value: Change, timestamp: int, headers: Headers | None) -> None:
         """Subscribe to the row's foreign key, and unsubscribe from the one it had before."""
@@ -99,8 +102,15 @@ class ResponseJoin(Operator):
     """
 
     def __init__(
-        self, *, left_view: ViewFactory, value_serde: AnySerde, joiner: Callable[[Any, Any], Any], left_join: bool
+        self,
+        *,
+        left_view: ViewFactory,
+        value_serde: AnySerde,
+        topic: str,
+        joiner: Callable[[Any, Any], Any],
+        left_join: bool,
     ) -> None:
+        self._topic = topic
         self._view = left_view.create()
         self._value_serde = value_serde
         self._joiner = joiner
@@ -109,7 +119,7 @@ class ResponseJoin(Operator):
     def init(self, context: TaskContext) -> None:
         """Open the left table's view, and take the serde."""
         super().init(context)
-        self._serialize = _known(self._value_serde, False, context, self.name).serialize
+        self._serialize = _known(self._value_serde, False, context, self.name, f"{self._topic}-vh").serialize
         self._view.init(context)
         self._get = self._view.get
 
@@ -128,6 +138,9 @@ class ResponseJoin(Operator):
         self.forward(key, result, timestamp, headers)
 
 
-def _known(serde: AnySerde, is_key: bool, context: TaskContext, who: str) -> AnySerde:
+def _known(serde: AnySerde, is_key: bool, context: TaskContext, who: str, topic: str) -> AnySerde:
+    """A serde as it is in this application, for a topic that nobody sees: its bytes are compared, or hashed."""
     config = context.config
-    return resolved(serde, is_key, config.get("default_key_serde"), config.get("default_value_serde"), who)
+    found = resolved(serde, is_key, config.get("default_key_serde"), config.get("default_value_serde"), who)
+    found = found.configured(config.get("client", {}))
+    return found.for_topic(f"{config.get('application_id')}-{topic}", is_key)

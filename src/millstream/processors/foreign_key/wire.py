@@ -13,6 +13,7 @@ in Kafka Streams.
 from __future__ import annotations
 
 import struct
+from collections.abc import Mapping
 from enum import IntEnum
 from typing import Any, NamedTuple
 
@@ -98,7 +99,18 @@ class SubscriptionWrapperSerde(Serde[SubscriptionWrapper]):
 
     def __init__(self, primary_key: AnySerde, primary_key_topic: str) -> None:
         self._primary_key = primary_key.for_topic(primary_key_topic, True)
+        self._topic = primary_key_topic
         super().__init__(self._write, self._read, immutable=primary_key.immutable, name="foreign-key subscription")
+
+    def for_topic(self, topic: str, is_key: bool) -> Serde[SubscriptionWrapper]:
+        """The subscriptions with the key serde of a topic that nobody sees, as Kafka Streams calls it."""
+        key = self._primary_key.for_topic(f"{topic}-pk", True)
+        return self if key is self._primary_key else SubscriptionWrapperSerde(key, f"{topic}-pk")
+
+    def configured(self, settings: Mapping[str, object]) -> Serde[SubscriptionWrapper]:
+        """The subscriptions with the key serde as it is under these settings."""
+        key = self._primary_key.configured(settings)
+        return self if key is self._primary_key else SubscriptionWrapperSerde(key, self._topic)
 
     def _write(self, subscription: SubscriptionWrapper) -> bytes:
         row_hash, instruction, primary_key, partition = subscription
@@ -132,6 +144,11 @@ class ResponseWrapperSerde(Serde[ResponseWrapper]):
     def for_topic(self, topic: str, is_key: bool) -> Serde[ResponseWrapper]:
         """The responses with the value serde of that topic."""
         value = self._value.for_topic(topic, is_key)
+        return self if value is self._value else ResponseWrapperSerde(value)
+
+    def configured(self, settings: Mapping[str, object]) -> Serde[ResponseWrapper]:
+        """The responses with the value serde as it is under these settings."""
+        value = self._value.configured(settings)
         return self if value is self._value else ResponseWrapperSerde(value)
 
     def _write(self, response: ResponseWrapper) -> bytes:

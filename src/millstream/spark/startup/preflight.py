@@ -9,7 +9,7 @@ from millstream.kafka.java import find_java
 from millstream.spark.calls.unshippable import check_shippable
 from millstream.spark.driver.metrics import check_port
 from millstream.task.serdes import node_serdes, store_with_serdes
-from millstream.task.stores import used_stores
+from millstream.task.stores import store_topic, used_stores
 from millstream.topology.nodes import ProcessorNode
 from millstream.topology.topology import Topology
 
@@ -47,6 +47,6 @@ def check_serdes(topology: Topology, config: StreamsConfig) -> None:
             node_serdes(node, config)
     for name in used_stores(topology.nodes.values()):
         if name in topology.stores:
-            store_with_serdes(topology.stores[name], config)
+            store_with_serdes(topology.stores[name], config, store_topic(topology, name, config.application_id))
     for store in topology.global_stores.values():
-        store_with_serdes(store.builder, config)
+        store_with_serdes(store.builder, config, store.topic)

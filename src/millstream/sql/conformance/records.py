@@ -16,9 +16,9 @@ from millstream.sql.engine.answers.rows import plain
 from millstream.sql.engine.topics import TopicRecord
 from millstream.sql.formats import (
     InMemoryRegistry,
-    Reference,
     RegisteredSchema,
     RegistryFormat,
+    SchemaReference,
     SchemaRegistry,
     format_of,
     infer_columns,
@@ -44,7 +44,7 @@ def parsed_schema(topic: Json, part: str, registry: InMemoryRegistry) -> Registe
     references = []
     for given in topic.get(f"{part}SchemaReferences") or ():
         registry.add_version(given["name"], _schema(given["schema"], given.get("format")))
-        references.append(Reference(given["name"], given["name"], 1))
+        references.append(SchemaReference(given["name"], given["name"], 1))
     return replace(_schema(text, topic.get(f"{part}Format")), references=tuple(references))
 
 

@@ -263,6 +263,6 @@ def _registry(settings: Settings) -> SchemaRegistry | None:
     url = settings.get("ksql.schema.registry.url")
     if not url:
         return None
-    from millstream.sql.formats.confluent import ConfluentRegistry  # its HTTP client takes long to import
+    from millstream.registry.confluent import ConfluentRegistry  # its HTTP client takes long to import
 
     return ConfluentRegistry(url)

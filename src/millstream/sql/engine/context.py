@@ -6,10 +6,10 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from millstream.registry.schemas import SchemaRegistry
 from millstream.sql.catalogue import Catalogue
 from millstream.sql.engine.queries import Queries
 from millstream.sql.engine.topics import Topics
-from millstream.sql.formats.registry import SchemaRegistry
 from millstream.sql.functions.registry import Registry
 from millstream.sql.processing_log import ProcessingLog, PythonLog
 from millstream.sql.settings import Settings

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from millstream.errors import RegistryError
 from millstream.sql.engine.answers.entities import Entity
 from millstream.sql.engine.context import Context
 from millstream.sql.engine.statements import (
@@ -101,6 +102,6 @@ class Engine:
             if error.statement is None:
                 error.statement = text
             raise
-        except SqlError as error:
+        except (SqlError, RegistryError) as error:
             raise StatementError(error.primary, statement=text, detail=error.detail, hint=error.hint) from error
         return [] if entity is None else [entity]

@@ -1,10 +1,11 @@
 """How rows are encoded: the formats, their serdes, and the schemas that a registry keeps of them."""
 
+from millstream.registry.memory import InMemoryRegistry
+from millstream.registry.schemas import RegisteredSchema, SchemaReference, SchemaRegistry
 from millstream.sql.formats.catalogue import FORMATS, format_of
 from millstream.sql.formats.delimited import parse_delimiter
 from millstream.sql.formats.features import internal_encoding, key_encoding, key_features, value_features
 from millstream.sql.formats.format import Format, RegistryFormat, Row
-from millstream.sql.formats.registry import InMemoryRegistry, Reference, RegisteredSchema, SchemaRegistry
 from millstream.sql.formats.row_serde import RowSerde, check, serde
 from millstream.sql.formats.schemas import (
     Inferred,
@@ -20,11 +21,11 @@ __all__ = [
     "Format",
     "InMemoryRegistry",
     "Inferred",
-    "Reference",
     "RegisteredSchema",
     "RegistryFormat",
     "Row",
     "RowSerde",
+    "SchemaReference",
     "SchemaRegistry",
     "check",
     "check_schema_kind",

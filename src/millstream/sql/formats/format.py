@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from millstream.registry.schemas import RegisteredSchema, SchemaRegistry
 from millstream.sql.errors import SqlError
 from millstream.sql.formats.connect.schema import ConnectSchema
-from millstream.sql.formats.registry import RegisteredSchema, SchemaRegistry
 from millstream.sql.schema.columns import Column
 from millstream.sql.schema.formats import Encoding, Feature, FormatInfo
 from millstream.sql.schema.types import BaseType, SqlArray, SqlMap, SqlStruct, SqlType

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from millstream.errors import SerdeError
+from millstream.errors import RegistryError, SerdeError
+from millstream.registry.schemas import SchemaRegistry
 from millstream.serdes.serde import Serde
 from millstream.sql.errors import SqlError
 from millstream.sql.formats.catalogue import format_of
 from millstream.sql.formats.format import Row, Target, check_features, show_columns
-from millstream.sql.formats.registry import SchemaRegistry
 from millstream.sql.schema.columns import Column
 from millstream.sql.schema.formats import Encoding
 from millstream.sql.schema.types import BaseType, SqlArray, SqlMap, SqlStruct, SqlType, quote
@@ -71,7 +71,7 @@ class RowSerde(Serde[Row]):
 
 
 def _reason(cause: BaseException) -> str:
-    return cause.primary if isinstance(cause, SqlError) else str(cause)
+    return cause.primary if isinstance(cause, (SqlError, RegistryError)) else str(cause)
 
 
 def _failed(what: str, cause: BaseException) -> SerdeError:

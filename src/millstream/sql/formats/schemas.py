@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from millstream.errors import RegistryError
+from millstream.registry.schemas import RegisteredSchema, SchemaRegistry
 from millstream.sql.errors import SqlError
 from millstream.sql.formats.catalogue import format_of
 from millstream.sql.formats.connect.schema import to_columns
 from millstream.sql.formats.format import RegistryFormat, Target
-from millstream.sql.formats.registry import RegisteredSchema, SchemaRegistry
 from millstream.sql.schema.columns import Column
 from millstream.sql.schema.formats import Encoding, Feature, FormatInfo
 
@@ -69,8 +70,8 @@ def infer_columns(
             unwrapped=Feature.UNWRAP_SINGLES in encoding.features,
             upper=schema_id is None,
         )
-    except (SqlError, ValueError, KeyError) as error:
-        reason = error.primary if isinstance(error, SqlError) else str(error)
+    except (SqlError, RegistryError, ValueError, KeyError) as error:
+        reason = error.primary if isinstance(error, (SqlError, RegistryError)) else str(error)
         raise SqlError(_not_compatible(found, reason, topic, schema_id, is_key=is_key)) from error
     if is_key and len(columns) > 1:
         raise SqlError(

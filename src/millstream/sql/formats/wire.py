@@ -1,39 +1,18 @@
-"""The bytes in front of data whose schema is in a registry: a zero, and the schema's number."""
+"""How rows whose schemas are in a registry are written and read: see `millstream.registry.wire` for the bytes."""
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+from millstream.registry.schemas import RegisteredSchema, SchemaRegistry
+from millstream.registry.wire import SIZE as SIZE
+from millstream.registry.wire import prefix as prefix
+from millstream.registry.wire import schema_id_of as schema_id_of
 from millstream.sql.errors import SqlError
 from millstream.sql.formats.format import Target
-from millstream.sql.formats.registry import RegisteredSchema, SchemaRegistry
 
 T = TypeVar("T")
-
-_PREFIX = struct.Struct(">bI")
-SIZE = _PREFIX.size
-
-
-def prefix(schema_id: int) -> bytes:
-    """What data of a schema begins with.
-
-    >>> list(prefix(258))
-    [0, 0, 0, 1, 2]
-    """
-    return _PREFIX.pack(0, schema_id)
-
-
-def schema_id_of(data: bytes) -> int:
-    """The number of the schema that data was written with.
-
-    Raises:
-        ValueError: it does not begin as it should.
-    """
-    if len(data) < SIZE or data[0] != 0:
-        raise ValueError("Unknown magic byte!")
-    return int.from_bytes(data[1:SIZE], "big")
 
 
 def registry_of(target: Target) -> SchemaRegistry:

@@ -76,6 +76,7 @@ class _NotedRegistry:
         self._done = done
         self.latest = registry.latest
         self.by_id = registry.by_id
+        self.lookup = registry.lookup
         self.version = registry.version
         self.withdraw = registry.withdraw
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from millstream.errors import RegistryError
 from millstream.sql.catalogue import Source
 from millstream.sql.engine.context import Context
 from millstream.sql.engine.statements.properties import WithClause
@@ -215,8 +216,10 @@ class NewSchema:
         name = subject(self.topic, is_key=self.part == _KEY.name)
         try:
             registered = registry.register(name, self.schema)
-        except SqlError as error:
-            raise SqlError(f"Could not register schema for topic: {error.primary}") from error
+        except RegistryError as error:
+            raise SqlError(
+                f"Could not register schema for topic: {error.primary}", detail=error.detail, hint=error.hint
+            ) from error
         if self.schema_id not in (None, registered):
             raise SqlError(
                 f"Schema id registered is {registered} which is different from provided {self.part}_SCHEMA_ID "

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from millstream.errors import RegistryError
 from millstream.sql.catalogue import Catalogue, Source
 from millstream.sql.engine.context import Context
 from millstream.sql.engine.statements.effects import Effects
@@ -159,5 +160,5 @@ def _bytes(registry: SchemaRegistry | None, source: Source, row: tuple[Any, ...]
         return maker.serialize(row)
     except Exception as error:
         what = f"key: {row}" if is_key else f"row: {row}"
-        reason = error.primary if isinstance(error, SqlError) else str(error)
+        reason = error.primary if isinstance(error, (SqlError, RegistryError)) else str(error)
         raise SqlError(f"Could not serialize {what}. {reason}") from error

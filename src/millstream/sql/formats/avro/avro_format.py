@@ -10,6 +10,7 @@ from typing import Any
 import fastavro
 from fastavro.schema import SchemaParseException, UnknownType
 
+from millstream.registry.schemas import RegisteredSchema, SchemaRegistry
 from millstream.sql.errors import SqlError
 from millstream.sql.formats import wire
 from millstream.sql.formats.avro.data import reading, without_logical_types, writing
@@ -18,7 +19,6 @@ from millstream.sql.formats.avro.write_schema import DEFAULT_NAME, avro_schema, 
 from millstream.sql.formats.connect.schema import ConnectSchema, record_type
 from millstream.sql.formats.connect.values import conversion
 from millstream.sql.formats.format import Codec, RegistryFormat, Row, Target, check_map_keys
-from millstream.sql.formats.registry import RegisteredSchema, SchemaRegistry
 from millstream.sql.schema.formats import Feature, FormatInfo
 
 Json = Any

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from decimal import Decimal
 from typing import Any
 
+from millstream.registry.decimals import bytes_to_decimal, decimal_to_bytes
 from millstream.sql.formats.avro.read_schema import Names, branch_name, full_name, is_map_entry, namespace_of
 from millstream.sql.formats.connect.values import Conversion
 from millstream.sql.schema.types import BaseType, SqlArray, SqlDecimal, SqlMap, SqlStruct, SqlType
@@ -54,29 +54,6 @@ def reading(node: Json, names: Names, namespace: str = "") -> Conversion:
 def is_decimal(node: Json) -> bool:
     """Whether bytes are a decimal."""
     return isinstance(node, dict) and node["type"] in ("bytes", "fixed") and node.get("logicalType") == "decimal"
-
-
-def bytes_to_decimal(data: bytes, scale: int) -> Decimal:
-    """A decimal from its digits.
-
-    >>> bytes_to_decimal(bytes([25, 121]), 2)
-    Decimal('65.21')
-    """
-    return Decimal(int.from_bytes(data, "big", signed=True)).scaleb(-scale)
-
-
-def decimal_to_bytes(value: Decimal) -> bytes:
-    """A decimal's digits, in as few bytes as hold them and a sign.
-
-    >>> list(decimal_to_bytes(Decimal("65.21")))
-    [25, 121]
-    """
-    sign, digits, _ = value.as_tuple()
-    number = int("".join(map(str, digits)))
-    if sign:
-        number = -number
-    size = (number if number >= 0 else ~number).bit_length() // 8 + 1
-    return number.to_bytes(size, "big", signed=True)
 
 
 def _resolved(node: Json, names: Names, namespace: str) -> tuple[Json, str]:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from millstream.sql.errors import SqlError
+from millstream.registry.schemas import RegisteredSchema, SchemaRegistry, referred
 from millstream.sql.formats.avro.write_schema import INTERNAL_TYPE, MAP_ENTRY
 from millstream.sql.formats.connect.schema import (
     DATE_NAME,
@@ -20,7 +20,6 @@ from millstream.sql.formats.connect.schema import (
     ConnectSchema,
     Kind,
 )
-from millstream.sql.formats.registry import RegisteredSchema, SchemaRegistry
 
 Json = Any
 
@@ -91,14 +90,10 @@ def namespace_of(name: str) -> str:
 def parse_avro(schema: RegisteredSchema, registry: SchemaRegistry | None) -> tuple[Json, Names]:
     """A registered schema's JSON, and the types of the schemas that it refers to."""
     names = Names()
-    for reference in schema.references:
-        found = registry.version(reference.subject, reference.version) if registry else None
-        if found is None:
-            raise SqlError(f"No schema reference found for subject {reference.subject}, version {reference.version}")
-        node, inner = parse_avro(found, registry)
-        connect_of(node, inner)  # meets its named types
-        names.known.update(inner.known)
-        names.referred += [other for other in (*inner.referred, node) if other not in names.referred]
+    for _, found in referred(schema, registry):
+        node = json.loads(found.text)
+        connect_of(node, names)  # meets its named types
+        names.referred.append(node)
     return json.loads(schema.text), names
 
 

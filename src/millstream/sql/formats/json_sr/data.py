@@ -8,7 +8,7 @@ from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
 
-from millstream.sql.formats.avro.data import bytes_to_decimal
+from millstream.registry.decimals import bytes_to_decimal
 from millstream.sql.formats.connect.schema import ConnectSchema, Kind
 from millstream.sql.formats.connect.values import Conversion
 from millstream.sql.formats.json_sr.read_schema import ONE_OF

@@ -8,6 +8,7 @@ from decimal import Decimal
 
 import msgspec
 
+from millstream.registry.schemas import RegisteredSchema, SchemaRegistry
 from millstream.sql.formats import wire
 from millstream.sql.formats.connect.schema import ConnectSchema, record_type
 from millstream.sql.formats.connect.values import conversion
@@ -16,7 +17,6 @@ from millstream.sql.formats.json.json_format import MAP_KEYS
 from millstream.sql.formats.json_sr.data import reading, writing
 from millstream.sql.formats.json_sr.read_schema import JsonSchemas
 from millstream.sql.formats.json_sr.write_schema import json_schema
-from millstream.sql.formats.registry import RegisteredSchema, SchemaRegistry
 from millstream.sql.schema.formats import Feature, FormatInfo
 
 _ENCODE = msgspec.json.Encoder(decimal_format="number").encode

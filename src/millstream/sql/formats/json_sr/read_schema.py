@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from millstream.sql.errors import SqlError
+from millstream.errors import RegistryError
+from millstream.registry.schemas import RegisteredSchema, SchemaRegistry
 from millstream.sql.formats.connect.schema import ConnectSchema, Kind
-from millstream.sql.formats.registry import RegisteredSchema, SchemaRegistry
 
 Json = Any
 
@@ -36,7 +36,7 @@ class JsonSchemas:
         for reference in schema.references:
             found = registry.version(reference.subject, reference.version) if registry else None
             if found is None:
-                raise SqlError(
+                raise RegistryError(
                     f"No schema reference found for subject {reference.subject}, version {reference.version}"
                 )
             self._others[reference.name] = JsonSchemas(found, registry)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
 
-from millstream.sql.formats.avro.data import bytes_to_decimal, decimal_to_bytes
+from millstream.registry.decimals import bytes_to_decimal, decimal_to_bytes
 from millstream.sql.formats.connect.values import Conversion
 from millstream.sql.formats.protobuf.read_schema import DECIMAL, WRAPPERS, FieldInfo, fields_of
 from millstream.sql.formats.times import check_time

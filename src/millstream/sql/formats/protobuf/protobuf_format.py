@@ -7,18 +7,18 @@ from typing import Any
 
 from google.protobuf.message_factory import GetMessageClass
 
+from millstream.registry.protobuf.indexes import index_of, read_index
+from millstream.registry.protobuf.parse import parse_proto
+from millstream.registry.protobuf.pool import FILE, Messages, load, load_registered
+from millstream.registry.schemas import RegisteredSchema, SchemaRegistry
 from millstream.sql.errors import SqlError
 from millstream.sql.formats import wire
 from millstream.sql.formats.connect.schema import ConnectSchema, record_type
 from millstream.sql.formats.connect.values import conversion
 from millstream.sql.formats.format import Codec, Format, RegistryFormat, Row, Target, check_map_keys
 from millstream.sql.formats.protobuf.data import reading, writing
-from millstream.sql.formats.protobuf.indexes import index_of, read_index
-from millstream.sql.formats.protobuf.parse import parse_proto
-from millstream.sql.formats.protobuf.pool import FILE, Messages, load, load_registered
 from millstream.sql.formats.protobuf.read_schema import WRAPPERS, connect_of
 from millstream.sql.formats.protobuf.write_schema import Nullable, proto_text
-from millstream.sql.formats.registry import RegisteredSchema, SchemaRegistry
 from millstream.sql.schema.formats import Feature, FormatInfo
 
 _MAP_KEYS = (
@@ -150,20 +150,10 @@ def _registered_reader(schema: RegisteredSchema, target: Target) -> Callable[[by
         path, start = read_index(data, wire.SIZE)
         reader = readers.get(path)
         if reader is None:
-            reader = readers[path] = _message_reader(_at(messages, path), messages, target)
+            reader = readers[path] = _message_reader(messages.at(path), messages, target)
         return reader(data[start:])
 
     return read
-
-
-def _at(messages: Messages, path: tuple[int, ...]) -> Any:
-    try:
-        message = messages.top[path[0]]
-        for index in path[1:]:
-            message = message.nested_types[index]
-    except IndexError:
-        raise ValueError(f"The schema has no message at {list(path)}") from None
-    return message
 
 
 def _registered_writer(format: ProtobufFormat, target: Target) -> Callable[[Row], bytes]:

@@ -9,6 +9,7 @@ from typing import Any
 from google.protobuf.descriptor import FieldDescriptor
 from google.protobuf.descriptor_pb2 import DescriptorProto, FieldDescriptorProto
 
+from millstream.registry.protobuf.pool import Messages
 from millstream.sql.formats.connect.schema import (
     DATE_NAME,
     DECIMAL_NAME,
@@ -19,7 +20,6 @@ from millstream.sql.formats.connect.schema import (
     ConnectSchema,
     Kind,
 )
-from millstream.sql.formats.protobuf.pool import Messages
 
 _INT32 = ConnectSchema(Kind.INT32)
 _INT64 = ConnectSchema(Kind.INT64)

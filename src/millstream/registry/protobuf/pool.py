@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import base64
+import binascii
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
@@ -17,10 +20,10 @@ from google.protobuf import (
     wrappers_pb2,
 )
 from google.protobuf.descriptor_pool import DescriptorPool
+from google.protobuf.message import DecodeError
 
-from millstream.sql.errors import SqlError
-from millstream.sql.formats.protobuf.parse import ProtoFile, parse_proto
-from millstream.sql.formats.registry import RegisteredSchema, SchemaRegistry
+from millstream.registry.protobuf.parse import ProtoFile, parse_proto
+from millstream.registry.schemas import RegisteredSchema, SchemaRegistry, referred
 
 #: What every schema may import without a reference: files of Google's that come with the library ...
 _GOOGLE = {
@@ -56,6 +59,7 @@ _TYPES = {
 }
 
 FILE = "default.proto"
+_BASE64 = re.compile(r"[A-Za-z0-9+/]+=*\s*")
 
 
 @dataclass
@@ -86,6 +90,25 @@ class Messages:
         except KeyError:
             raise ValueError(f"Could not find message {name}") from None
 
+    def at(self, path: tuple[int, ...]) -> Any:
+        """The message at a place: see `indexes`.
+
+        Raises:
+            ValueError: there is none.
+        """
+        try:
+            message = self.top[path[0]]
+            for index in path[1:]:
+                message = message.nested_types[index]
+        except IndexError:
+            raise ValueError(f"The schema has no message at {list(path)}") from None
+        return message
+
+
+def is_well_known(name: str) -> bool:
+    """Whether every schema may import a file without a reference."""
+    return name in _GOOGLE or name in _TYPES
+
 
 def load(text: str, references: Iterable[tuple[str, str]] = ()) -> Messages:
     """The messages of a schema.
@@ -110,7 +133,7 @@ def load(text: str, references: Iterable[tuple[str, str]] = ()) -> Messages:
             if name in _GOOGLE:
                 _add_google(pool, name, done)
             elif name in texts:
-                add(parse_proto(texts[name], name))
+                add(_file(texts[name], name))
             else:
                 raise ValueError(f"Could not find import {name}")
         meta.update(file.meta)
@@ -119,11 +142,23 @@ def load(text: str, references: Iterable[tuple[str, str]] = ()) -> Messages:
         except TypeError as error:
             raise ValueError(f"Invalid Protobuf schema: {error}") from error
 
-    main = parse_proto(text, FILE)
+    main = _file(text, FILE)
     add(main)
     found = pool.FindFileByName(FILE)
     top = [found.message_types_by_name[message.name] for message in main.descriptor.message_type]
     return Messages(pool, top, meta)
+
+
+def _file(text: str, name: str) -> ProtoFile:
+    """A file's text; some clients register descriptors in Base64 in its place."""
+    if not _BASE64.fullmatch(text):
+        return parse_proto(text, name)
+    try:
+        file = ProtoFile(descriptor_pb2.FileDescriptorProto.FromString(base64.b64decode(text)))
+    except (DecodeError, binascii.Error) as error:
+        raise ValueError(f"Invalid Protobuf schema: {error}") from error
+    file.descriptor.name = name
+    return file
 
 
 def _add_google(pool: DescriptorPool, name: str, done: set[str]) -> None:
@@ -139,16 +174,6 @@ def load_registered(schema: RegisteredSchema, registry: SchemaRegistry | None) -
 
     Raises:
         ValueError: see `load`.
-        SqlError: a schema that it refers to is missing.
+        RegistryError: a schema that it refers to is missing.
     """
-    return load(schema.text, _references(schema, registry))
-
-
-def _references(schema: RegisteredSchema, registry: SchemaRegistry | None) -> list[tuple[str, str]]:
-    found = []
-    for reference in schema.references:
-        other = registry.version(reference.subject, reference.version) if registry else None
-        if other is None:
-            raise SqlError(f"No schema reference found for subject {reference.subject}, version {reference.version}")
-        found += [(reference.name, other.text), *_references(other, registry)]
-    return found
+    return load(schema.text, [(part.name, other.text) for part, other in referred(schema, registry)])

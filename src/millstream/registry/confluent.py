@@ -11,12 +11,12 @@ from confluent_kafka.schema_registry import SchemaReference as ClientReference
 from confluent_kafka.schema_registry import SchemaRegistryClient
 from confluent_kafka.schema_registry.error import SchemaRegistryError
 
-from millstream.sql.errors import SqlError
-from millstream.sql.formats.registry import Reference, RegisteredSchema
+from millstream.errors import RegistryError
+from millstream.registry.schemas import RegisteredSchema, SchemaReference
 
 T = TypeVar("T")
 
-_NOT_FOUND = 404
+_UNAUTHORIZED, _FORBIDDEN, _NOT_FOUND, _CONFLICT = 401, 403, 404, 409
 
 
 class ConfluentRegistry:
@@ -54,15 +54,20 @@ class ConfluentRegistry:
             found = self._by_id[schema_id] = _schema(schema, schema_id)
         return found
 
+    def lookup(self, subject: str, schema: RegisteredSchema) -> int | None:
+        given = _client_schema(schema)
+        found = self._ask(lambda client: client.lookup_schema(subject, given), f"a schema of {subject}")
+        return None if found is None else found.schema_id
+
     def register(self, subject: str, schema: RegisteredSchema) -> int:
-        references = [ClientReference(part.name, part.subject, part.version) for part in schema.references]
-        given = ClientSchema(schema.text, schema.kind, references)
         try:
-            return self._connected().register_schema(subject, given)
+            return self._connected().register_schema(subject, _client_schema(schema))
         except SchemaRegistryError as error:
-            raise SqlError(f"Could not register schema for subject {subject}: {error.error_message}") from error
+            raise self._refused(subject, error) from error
+        except RegistryError:
+            raise
         except Exception as error:  # whatever the HTTP client raises
-            raise self._unreachable(f"schema for subject {subject}", error) from error
+            raise self._unreachable(f"a schema for subject {subject}", error) from error
 
     def withdraw(self, subject: str, schema_id: int) -> None:
         what = f"the withdrawal of schema {schema_id} from {subject}"
@@ -85,25 +90,68 @@ class ConfluentRegistry:
         except SchemaRegistryError as error:
             if error.http_status_code == _NOT_FOUND:
                 return None
-            raise SqlError(f"Could not get {what}: {error.error_message}") from error
+            raise self._failed(f"the schema registry did not give {what}", error) from error
+        except RegistryError:
+            raise
         except Exception as error:  # whatever the HTTP client raises
             raise self._unreachable(what, error) from error
 
     def _connected(self) -> SchemaRegistryClient:
         if self._client is None:
-            self._client = SchemaRegistryClient(dict(self._config))
+            try:
+                self._client = SchemaRegistryClient(dict(self._config))
+            except (ValueError, TypeError, OSError) as error:
+                raise RegistryError(
+                    "the settings of the schema registry cannot be used",
+                    detail=str(error),
+                    hint="they are url, basic.auth.user.info, bearer.auth.token, ssl.ca.location, "
+                    "ssl.certificate.location, ssl.key.location, timeout ..., in StreamsConfig(client=...) "
+                    "with schema.registry. in front",
+                ) from error
         return self._client
 
-    def _unreachable(self, what: str, error: Exception) -> SqlError:
-        return SqlError(
-            f"Schema registry request failed for {what}",
-            detail=f"{self._config['url']}: {type(error).__name__}: {error}",
-            hint="check ksql.schema.registry.url",
+    def _refused(self, subject: str, error: SchemaRegistryError) -> RegistryError:
+        if error.http_status_code == _CONFLICT:
+            return RegistryError(
+                f"subject '{subject}' has earlier schemas that the new one is incompatible with",
+                detail=f"{error.error_message}; {self._where()}",
+                hint="give new fields a default, and take away or change only what the subject's compatibility level "
+                "allows; or write to another topic",
+            )
+        return self._failed(f"the schema registry refuses the schema for subject '{subject}'", error)
+
+    def _failed(self, what: str, error: SchemaRegistryError) -> RegistryError:
+        hint = None
+        if error.http_status_code in (_UNAUTHORIZED, _FORBIDDEN):
+            hint = "give credentials that may do this: schema.registry.basic.auth.user.info or bearer.auth.token"
+        return RegistryError(
+            what, detail=f"{error.error_message} (HTTP {error.http_status_code}); {self._where()}", hint=hint
         )
+
+    def _unreachable(self, what: str, error: Exception) -> RegistryError:
+        return RegistryError(
+            f"the schema registry does not answer, asked for {what}",
+            detail=f"{self._where()}: {type(error).__name__}: {error}",
+            hint="check that it runs, and the URL (schema.registry.url; ksql.schema.registry.url in SQL)",
+        )
+
+    def _where(self) -> str:
+        """The URL as errors show it: without a password."""
+        return ",".join(_without_credentials(url) for url in str(self._config["url"]).split(","))
+
+
+def _without_credentials(url: str) -> str:
+    scheme, separator, rest = url.strip().partition("://")
+    return f"{scheme}{separator}{rest.rpartition('@')[2]}"
+
+
+def _client_schema(schema: RegisteredSchema) -> ClientSchema:
+    references = [ClientReference(part.name, part.subject, part.version) for part in schema.references]
+    return ClientSchema(schema.text, schema.kind, references)
 
 
 def _schema(schema: ClientSchema, schema_id: int | None) -> RegisteredSchema:
     references = tuple(
-        Reference(part.name or "", part.subject or "", part.version or 1) for part in schema.references or ()
+        SchemaReference(part.name or "", part.subject or "", part.version or 1) for part in schema.references or ()
     )
     return RegisteredSchema(schema.schema_type or "AVRO", schema.schema_str or "", references, schema_id)

@@ -1,76 +1,14 @@
-"""Where schemas are kept: what is asked of a schema registry, and one in memory."""
+"""A registry in memory, for tests."""
 
 from __future__ import annotations
 
 import json
 import threading
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
-from millstream.sql.errors import SqlError
-
-
-@dataclass(frozen=True, slots=True)
-class Reference:
-    """A schema that another one names: `name` is how it does (the path of an import, a full name)."""
-
-    name: str
-    subject: str
-    version: int
-
-
-@dataclass(frozen=True, slots=True)
-class RegisteredSchema:
-    """A schema as the registry has it.
-
-    Attributes:
-        kind: AVRO, JSON or PROTOBUF.
-        text: the schema itself.
-        id: its number, once it is registered.
-    """
-
-    kind: str
-    text: str
-    references: tuple[Reference, ...] = ()
-    id: int | None = None
-
-    @property
-    def parsed(self) -> Any:
-        """What the text holds: the JSON of an AVRO or JSON schema; PROTOBUF schemas are the text itself."""
-        return self.text if self.kind == "PROTOBUF" else json.loads(self.text)
-
-
-class SchemaRegistry(Protocol):
-    """What formats ask of a schema registry. Answers do not change once given, so that they may be kept."""
-
-    def latest(self, subject: str) -> RegisteredSchema | None:
-        """The newest schema of a subject."""
-        ...
-
-    def by_id(self, schema_id: int) -> RegisteredSchema | None:
-        """A schema by its number."""
-        ...
-
-    def version(self, subject: str, version: int) -> RegisteredSchema | None:
-        """A certain schema of a subject."""
-        ...
-
-    def register(self, subject: str, schema: RegisteredSchema) -> int:
-        """Add a schema to a subject, unless it has it, and say its number.
-
-        Raises:
-            SqlError: the registry refuses it.
-        """
-        ...
-
-    def withdraw(self, subject: str, schema_id: int) -> None:
-        """Take the newest schema of a subject back, right after it was registered; nothing happens to another one.
-
-        Raises:
-            SqlError: the registry refuses it.
-        """
-        ...
+from millstream.errors import RegistryError
+from millstream.registry.schemas import RegisteredSchema, SchemaReference
 
 
 class InMemoryRegistry:
@@ -85,7 +23,7 @@ class InMemoryRegistry:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._ids: dict[tuple[str, str, tuple[Reference, ...]], int] = {}
+        self._ids: dict[tuple[str, str, tuple[SchemaReference, ...]], int] = {}
         self._schemas: dict[int, RegisteredSchema] = {}
         self._subjects: dict[str, list[int]] = {}
         self._referred: dict[str, list[RegisteredSchema]] = {}
@@ -122,7 +60,7 @@ class InMemoryRegistry:
             schema_id: the number that it must have; else the next free one.
 
         Raises:
-            SqlError: another schema has the number already.
+            RegistryError: another schema has the number already.
         """
         identity = (schema.kind, _normal(schema), schema.references)
         with self._lock:
@@ -133,12 +71,17 @@ class InMemoryRegistry:
                 found, RegisteredSchema(schema.kind, schema.text, schema.references, found)
             )
             if (known.kind, _normal(known), known.references) != identity:
-                raise SqlError(f"Schema already registered with id {found} instead of input id {found}")
+                raise RegistryError(f"Schema already registered with id {found} instead of input id {found}")
             self._ids.setdefault(identity, found)
             versions = self._subjects.setdefault(subject, [])
             if found not in versions:
                 versions.append(found)
             return found
+
+    def lookup(self, subject: str, schema: RegisteredSchema) -> int | None:
+        identity = (schema.kind, _normal(schema), schema.references)
+        with self._lock:
+            return self._in_subject(subject, identity)
 
     def withdraw(self, subject: str, schema_id: int) -> None:
         with self._lock:
@@ -148,13 +91,17 @@ class InMemoryRegistry:
             if not versions:
                 self._subjects.pop(subject, None)
 
-    def _known(self, subject: str, identity: tuple[str, str, tuple[Reference, ...]]) -> int | None:
+    def _known(self, subject: str, identity: tuple[str, str, tuple[SchemaReference, ...]]) -> int | None:
         """The number of a schema: a subject may have it under another than the rest."""
+        found = self._in_subject(subject, identity)
+        return self._ids.get(identity) if found is None else found
+
+    def _in_subject(self, subject: str, identity: tuple[str, str, tuple[SchemaReference, ...]]) -> int | None:
         for number in self._subjects.get(subject, []):
             schema = self._schemas[number]
             if (schema.kind, _normal(schema), schema.references) == identity:
                 return number
-        return self._ids.get(identity)
+        return None
 
     def add_version(self, subject: str, schema: RegisteredSchema) -> None:
         """Keep a schema that others refer to, without a number that counts."""

@@ -1,0 +1,1 @@
+"""Texts of .proto files as descriptors, and the places of messages in them."""

@@ -1,0 +1,1 @@
+"""Serdes whose schemas are in a registry: Avro, Protobuf and JSON Schema, in Confluent's wire format."""
