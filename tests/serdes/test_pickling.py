@@ -101,6 +101,7 @@ _SCRIPT = """
 import dataclasses, sys
 import cloudpickle
 from millstream import Serdes
+from millstream.spark.calls.unshippable import forget_msgspec_caches
 
 @dataclasses.dataclass(frozen=True)
 class Order:
@@ -109,6 +110,7 @@ class Order:
     note: str | None = None
 
 serdes = [Serdes.json(Order), Serdes.avro(Order, registry="mock://x").for_topic("t", False)]
+forget_msgspec_caches()  # as is done before a program is sent
 sys.stdout.buffer.write(cloudpickle.dumps(serdes))
 """
 _READER = """
