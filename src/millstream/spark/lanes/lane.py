@@ -292,8 +292,8 @@ class Lane:
 
     def close(self) -> None:
         """Give everything back."""
-        for task_id in self._tasks.values():
-            task_id.close()
+        for task in self._tasks.values():
+            task.close()
         if self._consumer is not None:
             self._consumer.close()
         if self._producer is not None:
