@@ -8,7 +8,8 @@ BIN := .venv/bin
 STAMP := .venv/.installed
 PREPARED := .venv/.prepared
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
-PROCESSES ?= 2
+# Most tests wait for brokers and other processes: one process more than cores.
+PROCESSES ?= 3
 
 .DEFAULT_GOAL := help
 .PHONY: help setup test soak coverage lint format demo bench docs graph wheel wheel-check notes lock clean
@@ -35,10 +36,11 @@ $(PREPARED): $(STAMP)
 SOAK := tests/soak
 
 test: lint $(PREPARED) ## lint, then run the tests
-	$(BIN)/pytest --numprocesses $(PROCESSES) --dist worksteal --quiet --ignore=$(SOAK)
+	$(BIN)/pytest --numprocesses $(PROCESSES) --dist worksteal --quiet --durations 20 --ignore=$(SOAK)
 
 soak: $(PREPARED) ## random faults, a long steady run, bad input and state larger than memory, on a real broker and Spark
 	HYPOTHESIS_PROFILE=default $(BIN)/pytest --quiet --numprocesses $(PROCESSES) --ignore=tests/spark --ignore=tests/cli --ignore=$(SOAK)
+	MILLSTREAM_STATEMENTS=200 $(BIN)/pytest --quiet tests/ksqldb/system/test_random_statements.py
 	$(BIN)/pytest --quiet $(SOAK)
 	$(BIN)/python bench/soak.py
 	$(BIN)/python bench/faults.py --runs 100
@@ -95,9 +97,9 @@ notes: setup ## print the release notes of a version: make notes VERSION=0.1.0
 	@$(BIN)/python tools/release_notes.py $(VERSION)
 
 lock: ## pin the newest versions in requirements.lock and requirements-docs.lock (needs uv)
-	uv pip compile pyproject.toml --group dev --universal --python-version 3.11 --generate-hashes --upgrade \
+	uv pip compile pyproject.toml --group dev --universal --no-strip-extras --python-version 3.11 --generate-hashes --upgrade \
 		--custom-compile-command "make lock" --quiet --output-file requirements.lock
-	uv pip compile pyproject.toml --group docs --universal --python-version 3.11 --generate-hashes --upgrade \
+	uv pip compile pyproject.toml --group docs --universal --no-strip-extras --python-version 3.11 --generate-hashes --upgrade \
 		--constraint requirements.lock --custom-compile-command "make lock" --quiet --output-file requirements-docs.lock
 
 clean: ## remove what was made

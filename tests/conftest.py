@@ -28,7 +28,7 @@ from millstream.kafka.topics import NewTopic
 from .registry_server import RegistryServer
 
 # The same examples every time: a run says something about a change, not about chance. `make soak` takes others.
-settings.register_profile("steady", derandomize=True)
+settings.register_profile("steady", derandomize=True, deadline=None)  # a busy machine is no failure
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "steady"))
 
 WAIT_SECONDS = 30.0

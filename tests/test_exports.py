@@ -17,6 +17,7 @@ NAMES = [
     "BranchedKStream",
     "BufferConfig",
     "Cancellable",
+    "CheckpointDamaged",
     "CogroupedKStream",
     "Consumed",
     "ConsumedRecord",

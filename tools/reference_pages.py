@@ -110,6 +110,7 @@ GROUPS: dict[tuple[str, str], tuple[str, ...]] = {
         "ProcessingError",
         "ProductionError",
         "StateStoreError",
+        "CheckpointDamaged",
         "ViewError",
         "UnknownStore",
         "NotReady",

@@ -28,11 +28,13 @@ from importlib.metadata import version
 from pathlib import Path
 
 import millstream
+from millstream.console.files import static_files
 
 repository = Path(sys.argv[1])
 assert Path(millstream.__file__).is_relative_to(sys.prefix), millstream.__file__
 within = [path for path in sys.path if Path(path).resolve().is_relative_to(repository)]
 assert not within, within
+assert "/console" in static_files()
 assert version("millstream") == millstream.__version__
 print(millstream.__version__)
 """

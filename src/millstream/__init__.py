@@ -40,6 +40,7 @@ __all__ = [
     "BranchedKStream",
     "BufferConfig",
     "Cancellable",
+    "CheckpointDamaged",
     "CogroupedKStream",
     "Consumed",
     "ConsumedRecord",

@@ -26,6 +26,7 @@ from millstream.dsl.streams.ktable import KTable as KTable
 from millstream.dsl.streams.windowed import SessionWindowedKStream as SessionWindowedKStream
 from millstream.dsl.streams.windowed import TimeWindowedKStream as TimeWindowedKStream
 from millstream.errors import ArgumentError as ArgumentError
+from millstream.errors import CheckpointDamaged as CheckpointDamaged
 from millstream.errors import DeserializationError as DeserializationError
 from millstream.errors import MillstreamError as MillstreamError
 from millstream.errors import NotReady as NotReady

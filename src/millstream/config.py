@@ -65,6 +65,15 @@ _EXACTLY_ONCE_PRODUCER = {  # properties and the values that exactly-once can do
 }
 
 
+def is_secret(name: str) -> bool:
+    """Whether the value of a property of this name must not be shown.
+
+    >>> is_secret("sasl.password"), is_secret("sasl.username")
+    (True, False)
+    """
+    return _SECRET.search(name) is not None
+
+
 class Properties(dict[str, str]):
     """Properties of clients or of Spark: names and values as text. Its repr hides what looks like a secret.
 
@@ -73,7 +82,7 @@ class Properties(dict[str, str]):
     """
 
     def __repr__(self) -> str:
-        return repr({name: "[hidden]" if _SECRET.search(name) else value for name, value in self.items()})
+        return repr({name: "[hidden]" if is_secret(name) else value for name, value in self.items()})
 
     __str__ = __repr__
 

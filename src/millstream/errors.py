@@ -6,6 +6,7 @@ MillstreamError                 root: primary, detail, hint
 ├── SerdeError                  a missing serde, or bytes or objects a serde cannot take
 │   └── RegistryError           a schema registry is away, refuses a schema, or does not have one
 ├── StateStoreError             a store that is unknown, closed, locked or damaged
+│   └── CheckpointDamaged       the checkpoint lacks something that the application has written
 ├── ViewError                   a question to a view that has no answer, at least not now (`retriable`)
 │   ├── UnknownStore            there is no store of that name that can be asked
 │   ├── WrongQuery              this kind of store does not answer this kind of question
@@ -72,6 +73,10 @@ class RegistryError(SerdeError):
 
 class StateStoreError(MillstreamError):
     """A state store is unknown, closed, locked or damaged."""
+
+
+class CheckpointDamaged(StateStoreError):
+    """The checkpoint lacks something that the application has written, or what is there cannot be right."""
 
 
 class ViewError(MillstreamError):

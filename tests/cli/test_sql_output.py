@@ -48,7 +48,7 @@ def test_printed_records(ksql: Ksql) -> None:
     assert shown(ksql, "PRINT 's' FROM BEGINNING;") == [
         "Key format: KAFKA_INT",
         "Value format: JSON",
-        'rowtime: 7, key: 1, value: {"V":2}, partition: 0',
+        'rowtime: 1970/01/01 00:00:00.007 Z, key: 1, value: {"V":2}, partition: 0',
     ]
 
 

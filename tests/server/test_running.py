@@ -77,6 +77,16 @@ def get(listener: Listener, path: str = "/") -> bytes:
         return read_all(connected)
 
 
+def test_answers_of_several_writes_do_not_wait_for_the_client() -> None:
+    listener = Listener(ServerSettings())
+    bound = socket.socket(fileno=listener.detach())
+    with bound, socket.create_connection(("127.0.0.1", listener.port)):
+        bound.setblocking(True)
+        connection, _ = bound.accept()
+        with connection:
+            assert connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
+
+
 def test_one_port_for_http1_http2_and_websockets(serve: Serve) -> None:
     listener = serve()
     assert b"6\r\nrow 1\n\r\n" in get(listener)  # one write is one chunk

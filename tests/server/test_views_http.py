@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import MutableMapping
 from datetime import timedelta
+from typing import Any
 from urllib.parse import quote
 
 import pytest
@@ -14,13 +16,20 @@ from millstream.server.guard import Guard
 from millstream.server.settings import ServerSettings
 from millstream.server.views.app import ViewsApp
 
-from .asgi import call
+from .asgi import Reply, call
 from .conftest import Get
 from .world import APPLICATION, MINUTE, World
 
 
 def _keys(reply: object) -> list[object]:
     return [row["key"] for row in reply.json()["rows"]]  # type: ignore[attr-defined]
+
+
+def _timeless(reply: Reply) -> object:
+    found = reply.json()
+    for lag in found["lag"].values():
+        del lag["stale_ms"]
+    return found
 
 
 def test_a_key_with_its_value_position_and_lag(get: Get) -> None:
@@ -54,7 +63,10 @@ def test_a_key_with_its_value_position_and_lag(get: Get) -> None:
     ],
 )
 def test_a_key_is_what_the_serde_makes_of_its_text(get: Get, store: str, key: str, value: object) -> None:
-    assert get(f"/stores/{store}/keys/{key}").json()["value"] == value
+    short, long = get(f"/stores/{store}/keys/{key}"), get(f"/stores/{store}/keys/{key}?standby=false")
+    assert short.json()["value"] == value
+    assert _timeless(short) == _timeless(long)
+    assert short.headers.keys() == long.headers.keys()
 
 
 def test_keys_are_shown_as_they_are_asked_for(get: Get) -> None:
@@ -262,6 +274,8 @@ def test_settings_refuse_to_listen_to_everyone() -> None:
         {"host": "0.0.0.0"},  # noqa: S104
         {"host": "example.org"},
         {"tokens": ("short",)},
+        {"users": (("with:colon", "word"),)},
+        {"users": (("name", ""),)},
         {"tokens": ("with a space in it, though long",)},
         {"port": 70000},
         {"max_rows": 0},
@@ -271,3 +285,20 @@ def test_settings_refuse_to_listen_to_everyone() -> None:
             ServerSettings(**options)
     ServerSettings(host="0.0.0.0", allow_anyone=True)  # noqa: S104
     ServerSettings(host="0.0.0.0", tokens=("long-enough-to-be-one",))  # noqa: S104
+
+
+def test_a_websocket_is_refused(world: World) -> None:
+    app = ViewsApp(world.views(), APPLICATION, ServerSettings())
+    sent: list[str] = []
+
+    async def send(message: MutableMapping[str, Any]) -> None:
+        sent.append(message["type"])
+
+    async def receive() -> MutableMapping[str, Any]:
+        return {"type": "websocket.connect"}
+
+    path = "/stores/counts/keys/alice"
+    scope = {"type": "websocket", "path": path, "raw_path": path.encode(), "query_string": b"", "headers": []}
+    asyncio.run(Guard(app, ServerSettings())(scope, receive, send))
+    assert sent == ["websocket.close"]
+    app.close()

@@ -11,6 +11,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -313,3 +314,21 @@ class Asker(threading.Thread):
     def stop(self) -> None:
         self._over.set()
         self.join()
+
+
+def test_instances_that_are_alone_answer_everything(
+    world: World, app_config: Callable[..., StreamsConfig], start: Callable[..., Views], tmp_path: Path
+) -> None:
+    views = [
+        start(world.topology, app_config(state_dir=tmp_path / name), instance=Instance(name), alone=True)
+        for name in ("one", "two")
+    ]
+    for total in (200, 400):
+        count(world, 200)
+        for each in views:
+            wait_until(partial(_has, each, total))
+            answers(each, world)
+
+
+def _has(views: Views, total: int) -> bool:
+    return bool(sum(row.value for row in views.ask("counts", RangeQuery()).rows) == total)

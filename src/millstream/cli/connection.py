@@ -16,6 +16,9 @@ from millstream.kafka.detached import find_detached
 PATIENCE = timedelta(seconds=10)
 """How long a command waits for an answer."""
 
+BROKER_PORT = 9092
+"""Where the broker of `millstream broker` listens if nothing else is said."""
+
 Servers = Annotated[
     str | None,
     typer.Option(

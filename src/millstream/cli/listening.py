@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 import typer
 
@@ -31,6 +31,8 @@ Authorities = Annotated[
     ),
 ]
 
+_READ_ONLY = ":readonly"
+
 
 def read_tokens(file: Path | None) -> tuple[str, ...]:
     """The tokens of a file, one a line; empty lines and comments (#) are left out."""
@@ -46,6 +48,33 @@ def read_tokens(file: Path | None) -> tuple[str, ...]:
     return tokens
 
 
+class Users(NamedTuple):
+    """Users with their passwords, and the names of those who may only look."""
+
+    users: tuple[tuple[str, str], ...] = ()
+    readers: tuple[str, ...] = ()
+
+
+_NOBODY = Users()
+
+
+def read_users(file: Path | None) -> Users:
+    """The users of a file, `name:password` or `name:password:readonly` a line, without empty lines and comments (#)."""
+    if file is None:
+        return _NOBODY
+    try:
+        lines = [line.strip() for line in file.read_text().splitlines()]
+    except (OSError, UnicodeDecodeError) as error:
+        raise ArgumentError(f"the users cannot be read from {file}", detail=str(error)) from error
+    found = [line.partition(":") for line in lines if line and not line.startswith("#")]
+    if not found or not all(name and password for name, _, password in found):
+        raise ArgumentError(f"{file} is no file of users", hint="write one a line: name:password")
+    return Users(
+        tuple((name, password.removesuffix(_READ_ONLY)) for name, _, password in found),
+        tuple(name for name, _, password in found if password.endswith(_READ_ONLY)),
+    )
+
+
 def server_settings(
     host: str,
     port: int,
@@ -54,11 +83,18 @@ def server_settings(
     certificate: Path | None,
     key: Path | None,
     authorities: Path | None,
+    users: Users = _NOBODY,
 ) -> ServerSettings:
     """What the options say."""
     if (certificate is None) != (key is None):
         raise ArgumentError("TLS needs a certificate and its key", hint="give --certificate and --key-file")
     tls = None if certificate is None or key is None else Tls(certificate, key, authorities=authorities)
     return ServerSettings(
-        host=host, port=port, advertised_host=advertised_host, tokens=read_tokens(token_file), tls=tls
+        host=host,
+        port=port,
+        advertised_host=advertised_host,
+        tokens=read_tokens(token_file),
+        users=users.users,
+        readers=users.readers,
+        tls=tls,
     )

@@ -20,6 +20,10 @@ from millstream.cli.commands.query import query
 from millstream.cli.commands.reset import reset
 from millstream.cli.commands.run import run
 from millstream.cli.commands.serve import serve
+from millstream.cli.commands.service.console import console
+from millstream.cli.commands.service.migrations import migrations
+from millstream.cli.commands.service.restore_commands import restore_commands
+from millstream.cli.commands.service.server import server
 from millstream.cli.commands.sql import sql
 from millstream.cli.commands.topics import topics
 from millstream.errors import MillstreamError
@@ -34,12 +38,16 @@ app = typer.Typer(
 app.add_typer(broker, name="broker")
 app.add_typer(topics, name="topics")
 app.add_typer(groups, name="groups")
+app.add_typer(migrations, name="migrations")
+app.command()(console)
 app.command()(describe)
 app.command()(prepare)
 app.command()(query)
 app.command()(reset)
+app.command()(restore_commands)
 app.command()(run)
 app.command()(serve)
+app.command()(server)
 app.command()(sql)
 
 

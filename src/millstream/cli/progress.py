@@ -8,9 +8,11 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from rich.console import Console
+from rich.console import Console, Group
 from rich.live import Live
 from rich.text import Text
+
+from millstream.cli.restore_bars import restore_bars
 
 _REFRESH_SECONDS = 0.5
 _LINE_SECONDS = 5.0
@@ -24,7 +26,7 @@ class Now:
 
     Args:
         state: in one word.
-        totals: as `KafkaStreams.metrics()` has them, of all applications together.
+        totals: as `KafkaStreams.metrics()` or `Ksql.metrics()` has them, of all applications or queries together.
     """
 
     state: str
@@ -70,9 +72,9 @@ def watch(teller: Teller, stop: threading.Event, now: Callable[[], Now | None], 
 
 def _live(console: Console, stop: threading.Event, now: Callable[[], Now | None]) -> None:
     rate = Rate()
-    with Live(Text(""), console=console, transient=True, auto_refresh=False) as display:
+    with restore_bars() as bars, Live(Text(""), console=console, transient=True, auto_refresh=False) as display:
         while not stop.wait(_REFRESH_SECONDS) and (found := now()) is not None:
-            display.update(status_line(found, rate(found)), refresh=True)
+            display.update(Group(bars.bars(), status_line(found, rate(found))), refresh=True)
 
 
 def _lines(stop: threading.Event, now: Callable[[], Now | None]) -> None:
@@ -110,9 +112,10 @@ def progress_line(now: Now, rate: float) -> str:
     """
     totals = now.totals
     dropped = f", dropped {totals['dropped-records-total']:,.0f}" if totals["dropped-records-total"] else ""
+    state = f", state {totals['state-bytes'] / 1e6:,.1f} MB" if "state-bytes" in totals else ""
     return (
         f"{now.state}: {totals['process-total']:,.0f} records, {rate:,.0f} records/s, "
-        f"lag {totals['records-lag']:,.0f}, state {totals['state-bytes'] / 1e6:,.1f} MB{dropped}"
+        f"lag {totals['records-lag']:,.0f}{state}{dropped}"
     )
 
 
@@ -132,9 +135,11 @@ def closing_line(totals: Mapping[str, float]) -> str:
 def status_line(now: Now, rate: float) -> Text:
     """One line for a terminal, with its numbers always in the same columns."""
     totals = now.totals
+    batch = f"   batch {totals['batch-seconds'] * 1000:>6,.0f} ms" if "batch-seconds" in totals else ""
+    state = f"   state {totals['state-bytes'] / 1e6:>8,.1f} MB" if "state-bytes" in totals else ""
     return Text.assemble(
         (f"{now.state:<12}", "bold green" if now.state == "running" else "bold yellow"),
         f"{rate:>12,.0f} records/s   lag {totals['records-lag']:>10,.0f}",
-        f"   batch {totals['batch-seconds'] * 1000:>6,.0f} ms   state {totals['state-bytes'] / 1e6:>8,.1f} MB",
+        batch + state,
         f"   dropped {totals['dropped-records-total']:,.0f}",
     )

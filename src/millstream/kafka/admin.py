@@ -34,6 +34,7 @@ _LATEST: Any = OffsetSpec.latest()  # type: ignore[no-untyped-call]
 _GREATEST_TIME: Any = OffsetSpec.max_timestamp()  # type: ignore[no-untyped-call]
 _SLICE_SECONDS = 0.5  # how long a request waits before it looks whether the credentials were refused meanwhile
 _POLL_SECONDS = 0.1
+_NO_LEADER = frozenset({ClientError.NOT_LEADER_FOR_PARTITION, ClientError.LEADER_NOT_AVAILABLE})
 
 
 class Admin:
@@ -204,6 +205,10 @@ class Admin:
         """
         self._metadata("reach Kafka", None if timeout is None else timeout.total_seconds())
 
+    def cluster_id(self) -> str:
+        """What tells one cluster from another."""
+        return str(self._metadata("ask for the cluster's id").cluster_id)
+
     # Settings
 
     def topic_settings(self, topic: str) -> dict[str, str | None]:
@@ -237,6 +242,14 @@ class Admin:
         """
         return self._offsets(dict.fromkeys(partitions, _LATEST), committed)
 
+    def delete_records(self, before: Mapping[Partition, int]) -> None:
+        """Delete the records of partitions that lie before an offset."""
+        if not before:
+            return
+        wanted = [TopicPartition(topic, number, offset) for (topic, number), offset in before.items()]
+        for at, future in self._client.delete_records(wanted, request_timeout=self._seconds).items():
+            self._result(future, f"delete records of {at.topic}-{at.partition}")
+
     def offsets_for_times(
         self, times: Mapping[Partition, int], *, committed: bool | None = None
     ) -> dict[Partition, int | None]:
@@ -263,11 +276,19 @@ class Admin:
             committed = self._config.exactly_once
         level = IsolationLevel.READ_COMMITTED if committed else IsolationLevel.READ_UNCOMMITTED
         request = {TopicPartition(topic, number): spec for (topic, number), spec in specs.items()}
-        futures = self._client.list_offsets(request, isolation_level=level, request_timeout=self._seconds)
-        return {
-            (at.topic, at.partition): self._result(future, f"get offsets of {at.topic}-{at.partition}")
-            for at, future in futures.items()
-        }
+        deadline = time.monotonic() + self._seconds
+        while True:
+            futures = self._client.list_offsets(request, isolation_level=level, request_timeout=self._seconds)
+            try:
+                return {
+                    (at.topic, at.partition): self._result(future, f"get offsets of {at.topic}-{at.partition}")
+                    for at, future in futures.items()
+                }
+            except KafkaError as error:
+                # A topic that was just made, or a broker that just came: the client does not try again by itself.
+                if _code(error) not in _NO_LEADER or time.monotonic() > deadline:
+                    raise
+                time.sleep(_POLL_SECONDS)
 
     # Groups
 

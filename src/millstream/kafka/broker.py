@@ -55,7 +55,7 @@ _PROPERTIES = {
     "log.retention.ms": "-1",
     "log.cleaner.dedupe.buffer.size": str(16 * 1024 * 1024),
     # After a kill the controller must see soon that the old process is gone.
-    "broker.session.timeout.ms": "2000",
+    "broker.session.timeout.ms": "6000",
     "broker.heartbeat.interval.ms": "500",
 }
 

@@ -103,6 +103,7 @@ def make_producer(
     watch: ErrorWatch | None = None,
     overrides: Mapping[str, str] | None = None,
     on_failure: Callable[[ClientError, Message], None] | None = None,
+    logger: logging.Logger = _LOG,
 ) -> Producer:
     """A producer. With a transactional id, the caller calls its `init_transactions`.
 
@@ -112,11 +113,13 @@ def make_producer(
         watch: is told about errors.
         overrides: properties that win over all others.
         on_failure: is told about records that could not be written; nobody is told about the others, which is quicker.
+        logger: gets what librdkafka thinks nobody must miss.
     """
     properties = Properties({**producer_properties(config, transactional_id), **(overrides or {})})
     if on_failure is None:
-        return _made(Producer, properties, watch)
-    return _made(Producer, properties, watch, {"on_delivery": on_failure, "delivery.report.only.error": True})
+        return _made(Producer, properties, watch, logger=logger)
+    more = {"on_delivery": on_failure, "delivery.report.only.error": True}
+    return _made(Producer, properties, watch, more, logger=logger)
 
 
 def make_admin(config: StreamsConfig, *, watch: ErrorWatch | None = None) -> AdminClient:
@@ -139,12 +142,17 @@ def _base(config: StreamsConfig) -> dict[str, str]:
 
 
 def _made(
-    client: Callable[..., _C], properties: Properties, watch: ErrorWatch | None, more: Mapping[str, Any] | None = None
+    client: Callable[..., _C],
+    properties: Properties,
+    watch: ErrorWatch | None,
+    more: Mapping[str, Any] | None = None,
+    *,
+    logger: logging.Logger = _LOG,
 ) -> _C:
     settings: dict[str, Any] = {**properties, **(more or {})}
     settings["error_cb"] = watch or ErrorWatch()
     try:
-        return client(settings, logger=_LOG)
+        return client(settings, logger=logger)
     except KafkaException as error:
         # librdkafka names the property, and shows no values.
         raise ArgumentError(

@@ -84,6 +84,11 @@ _MISSING = frozenset(
 )
 
 
+def may_pass(error: ClientError) -> bool:
+    """Whether what a client said can be waited out."""
+    return not error.fatal() and (error.retriable() or error.code() in UNAVAILABLE)
+
+
 def translate(error: KafkaException | ClientError, doing: str, servers: str | None = None) -> KafkaError:
     """Say in Millstream's words what a client said.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import hmac
 import logging
 from collections.abc import Awaitable, Callable, Iterable, MutableMapping
 from http import HTTPStatus
@@ -12,6 +11,8 @@ from typing import Any
 from starlette.exceptions import HTTPException
 
 from millstream.errors import MillstreamError
+from millstream.server.authentication import ANYONE, Authentication
+from millstream.server.origins import check_origin
 from millstream.server.problems import Problem, problem_of
 from millstream.server.settings import ServerSettings
 
@@ -23,6 +24,9 @@ Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 
+#: Where an application finds who asks: an `Asker` in the scope of a request.
+ASKER = "millstream.asker"
+_LOOKING = frozenset({"GET", "HEAD", "OPTIONS"})
 #: RFC 6455's number for a connection that is refused.
 _POLICY_VIOLATION = 1008
 _HINTS = {
@@ -36,15 +40,27 @@ class Guard:
 
     Args:
         application: who answers requests that come through.
-        settings: tokens and limits.
-        open_paths: paths that need no token.
+        settings: who may ask, and limits.
+        open_paths: paths that need no authentication.
+        streamed_paths: paths whose requests have bodies without end; the application limits what it keeps of them.
+        restate: has a last say in how an error is told.
     """
 
-    def __init__(self, application: Application, settings: ServerSettings, open_paths: Iterable[str] = ()) -> None:
+    def __init__(
+        self,
+        application: Application,
+        settings: ServerSettings,
+        open_paths: Iterable[str] = (),
+        *,
+        streamed_paths: Iterable[str] = (),
+        restate: Callable[[Problem], Problem] | None = None,
+    ) -> None:
         self._application = application
         self._settings = settings
         self._open = frozenset(open_paths)
-        self._tokens = tuple(token.encode() for token in settings.tokens)
+        self._streamed = frozenset(streamed_paths)
+        self._restate = restate
+        self._authentication = Authentication(settings)
         self._under_way: set[asyncio.Task[Any]] = set()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -52,10 +68,12 @@ class Guard:
         task = asyncio.current_task()
         if task is not None:
             self._under_way.add(task)
-        answer = _Answer(send, scope["type"], self._settings.patience.total_seconds())
+        answer = _Answer(send, scope["type"], self._settings.patience.total_seconds(), self._restate)
         try:
             self._check(scope)
-            await self._application(scope, _Limited(receive, self._settings.max_body), answer)
+            if scope["path"] not in self._streamed:
+                receive = _Limited(receive, self._settings.max_body)
+            await self._application(scope, receive, answer)
         except asyncio.CancelledError:
             pass  # the server is stopped; who waits for the answer sees the connection end
         except HTTPException as error:
@@ -90,36 +108,27 @@ class Guard:
                 detail=f"it has {length} bytes, at most {self._settings.max_url} are taken",
                 hint="ask for fewer keys at a time",
             )
-        if not self._tokens or scope["path"] in self._open:
-            return
-        given = next((value for name, value in scope["headers"] if name == b"authorization"), None)
-        scheme, _, token = (given or b"").partition(b" ")
-        token = token.strip()
-        # All are compared, always in the same time: how long it takes must not tell how much of a token was right.
-        known = [hmac.compare_digest(token, mine) for mine in self._tokens]
-        if scheme.lower() == b"bearer" and any(known):
-            return
-        raise Problem(
-            401,
-            "Unauthorized",
-            "a token is needed" if given is None else "the token is wrong",
-            hint="send the header `Authorization: Bearer <token>` with a token that the server knows",
-            headers={"www-authenticate": "Bearer"},
-        )
+        is_open = scope["path"] in self._open
+        scope[ASKER] = ANYONE if is_open else self._authentication.check(scope["headers"])
+        if scope.get("method") not in _LOOKING:
+            check_origin(scope["headers"], self._settings)
 
 
 class _Answer:
     """Sends on, for as long as the client takes it, and knows whether the answer has begun."""
 
-    def __init__(self, send: Send, kind: str, patience: float) -> None:
+    def __init__(
+        self, send: Send, kind: str, patience: float, restate: Callable[[Problem], Problem] | None = None
+    ) -> None:
         self._send = send
         self._kind = kind
         self._patience = patience
+        self._restate = restate
         self._begun = False
 
     async def __call__(self, message: Message) -> None:
         self._begun = True
-        if not message.get("more_body"):
+        if not message.get("more_body") and message["type"] != "websocket.send":
             await self._send(message)
             return
         try:
@@ -130,18 +139,17 @@ class _Answer:
 
     async def problem(self, problem: Problem) -> None:
         """Tell an error, if that is still possible."""
+        if self._restate is not None:
+            problem = self._restate(problem)
         if self._begun:
             raise problem  # ends the connection: the client must not take half an answer for a whole one
         if self._kind == "websocket":
             await self._send({"type": "websocket.close", "code": _POLICY_VIOLATION, "reason": problem.primary})
             return
         body = problem.encoded()
-        headers = {
-            "content-type": "application/json",
-            "content-length": str(len(body)),
-            "cache-control": "no-store",
-            **problem.headers,
-        }
+        headers = {"content-length": str(len(body)), "cache-control": "no-store", **problem.headers}
+        if problem.media_type is not None:
+            headers["content-type"] = problem.media_type
         encoded = [(name.encode(), value.encode("latin-1")) for name, value in headers.items()]
         await self._send({"type": "http.response.start", "status": problem.status, "headers": encoded})
         await self._send({"type": "http.response.body", "body": body})

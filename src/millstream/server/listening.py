@@ -45,6 +45,8 @@ def _bound(host: str, port: int) -> socket.socket:
             detail=None if taken else str(error),
             hint="give another port, or 0 for a free one" if taken else "give an address of this machine",
         ) from error
+    # Connections have it from here. Without it the second write of an answer waits until the client confirms the first.
+    bound.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     bound.setblocking(False)
     return bound
 

@@ -33,6 +33,9 @@ class Problem(MillstreamError):
         more: what the answer tells beside.
     """
 
+    #: What the body is; None if the answer does not say.
+    media_type: str | None = "application/json"
+
     def __init__(
         self,
         status: int,
@@ -62,7 +65,7 @@ class Problem(MillstreamError):
         }
 
     def encoded(self) -> bytes:
-        """The body as JSON."""
+        """The body as bytes."""
         return msgspec.json.encode(self.body())
 
 

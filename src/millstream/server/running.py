@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import sys
 import threading
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from granian._granian import SocketHolder
@@ -18,14 +19,17 @@ from granian.constants import HTTPModes, Interfaces
 from granian.http import HTTP1Settings
 from granian.log import LogLevels
 from granian.server.embed import Server as GranianServer
+from starlette.middleware.cors import CORSMiddleware
 
 from millstream.server.guard import Application, Guard
 from millstream.server.listening import Listener
+from millstream.server.problems import Problem
 from millstream.server.settings import ServerSettings
 
 #: How long a client may take for the headers of a request; an idle connection is closed after the same time.
 HEADER_SECONDS = 30
 _BACKLOG = 1024
+_SWITCH_SECONDS = 0.0005
 #: How long the protocols' side may take to end after the last request has.
 _ENDING_SECONDS = 2.0
 _LOGGING: dict[str, Any] = {"incremental": True, "formatters": {}, "handlers": {}, "loggers": {"_granian": {}}}
@@ -38,13 +42,22 @@ class HttpServer:
         application: who answers.
         listener: where.
         settings: limits, authentication, TLS.
-        open_paths: paths that need no token.
+        open_paths: see `Guard`.
+        streamed_paths: see `Guard`.
+        restate: see `Guard`.
     """
 
     def __init__(
-        self, application: Application, listener: Listener, settings: ServerSettings, open_paths: Iterable[str] = ()
+        self,
+        application: Application,
+        listener: Listener,
+        settings: ServerSettings,
+        open_paths: Iterable[str] = (),
+        *,
+        streamed_paths: Iterable[str] = (),
+        restate: Callable[[Problem], Problem] | None = None,
     ) -> None:
-        self._guard = Guard(application, settings, open_paths)
+        self._guard = Guard(application, settings, open_paths, streamed_paths=streamed_paths, restate=restate)
         self._listener = listener
         self._settings = settings
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -55,6 +68,9 @@ class HttpServer:
 
     def start(self) -> None:
         """Begin to answer; returns when requests are taken."""
+        # A thread that computes is interrupted for one that has a request to answer: by default only after 5 ms, and a
+        # request passes several threads.
+        sys.setswitchinterval(min(_SWITCH_SECONDS, sys.getswitchinterval()))
         self._thread.start()
         self._started.wait()
         if self._failure is not None:
@@ -83,7 +99,7 @@ class HttpServer:
         tls = self._settings.tls
         server = _OnSocket(
             self._listener,
-            self._guard,
+            _shared(self._guard, self._settings),
             interface=Interfaces.ASGINL,
             http=HTTPModes.auto,
             backlog=_BACKLOG,
@@ -107,6 +123,14 @@ class HttpServer:
         # Who has sent half a request is not waited for.
         with contextlib.suppress(TimeoutError, asyncio.CancelledError):
             await asyncio.wait_for(serving, _ENDING_SECONDS)
+
+
+def _shared(application: Application, settings: ServerSettings) -> Application:
+    """An application that tells browsers which web pages may have its answers."""
+    origins = settings.allowed_origins
+    if not origins:
+        return application
+    return CORSMiddleware(application, allow_origins=origins, allow_methods=("GET", "POST"), allow_headers=("*",))
 
 
 class _OnSocket(GranianServer):

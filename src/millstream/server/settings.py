@@ -44,8 +44,12 @@ class ServerSettings:
         port: the port; 0 takes a free one.
         advertised_host: the name under which others reach this machine; `host` if not given, or the machine's own name
             if that is all addresses.
-        tokens: a request must bring one of them, as `Authorization: Bearer <token>`; none: anyone is answered. The
+        tokens: a request must bring one of them, as `Authorization: Bearer <token>`; no tokens and no users: anyone is
+            answered. The
             first is the one that is sent to other instances, which must know it.
+        users: names and passwords; a request may bring one of them instead, as `Authorization: Basic`.
+        readers: the names of users who may only look: what changes something is refused to them.
+        allowed_origins: web pages from there may ask ("*": from anywhere); none: browsers keep answers from all pages.
         tls: serve over TLS.
         allow_anyone: listen also on other addresses than loopback without tokens.
         max_url: how many bytes the path and the query of a request may have.
@@ -61,6 +65,9 @@ class ServerSettings:
     port: int = 0
     advertised_host: str | None = None
     tokens: tuple[str, ...] = field(default=(), repr=False)
+    users: tuple[tuple[str, str], ...] = field(default=(), repr=False)
+    readers: tuple[str, ...] = ()
+    allowed_origins: tuple[str, ...] = ()
     tls: Tls | None = None
     allow_anyone: bool = False
     max_url: int = 8192
@@ -81,10 +88,15 @@ class ServerSettings:
                     detail=f"one of them has {len(token)}",
                     hint="make one with `openssl rand -hex 32`",
                 )
-        if not self.tokens and not self.allow_anyone and not is_loopback(self.host):
+        for name, password in self.users:
+            if not name or ":" in name or not password:
+                raise ArgumentError("a user has a name without colons and a password", detail=f"one is called {name!r}")
+        if unknown := set(self.readers) - {name for name, _ in self.users}:
+            raise ArgumentError("readers are users", detail=f"there is no user {', '.join(sorted(unknown))}")
+        if not self.tokens and not self.users and not self.allow_anyone and not is_loopback(self.host):
             raise ArgumentError(
                 f"listening on {self.host} without a token would answer everyone who reaches this machine",
-                hint="give a token, or listen on 127.0.0.1, or say that anyone may ask (allow_anyone)",
+                hint="give a token or a user, or listen on 127.0.0.1, or say that anyone may ask (allow_anyone)",
             )
         for name in ("max_url", "max_body", "max_rows", "max_waiting", "threads"):
             if getattr(self, name) < 1:

@@ -18,11 +18,12 @@ from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from millstream.config import StreamsConfig
-from millstream.errors import FencedError, MillstreamError, NotReady, StreamsError
+from millstream.errors import CheckpointDamaged, FencedError, MillstreamError, NotReady, StreamsError
 from millstream.kafka.embedded import with_broker
 from millstream.server.settings import ServerSettings
 from millstream.spark.driver.metrics import MetricsServer
 from millstream.spark.driver.ownership import Ownership
+from millstream.spark.driver.setting_aside import SetAside
 from millstream.spark.driver.statistics import Statistics
 from millstream.spark.failures import is_marked, of_spark, story_of
 from millstream.spark.launch import Launched, launch
@@ -128,6 +129,8 @@ class KafkaStreams:
         self._ownership: Ownership | None = None
         #: How many batches were done when Kafka first refused a commit of this copy, and when that was.
         self._fenced: tuple[float, float] | None = None
+        #: How a lane found the checkpoint damaged: how many batches were done by then, and what it said.
+        self._damage: tuple[float, str, str | None] | None = None
         self._failure: MillstreamError | None = None
         self._watcher: threading.Thread | None = None
         self._once = False
@@ -380,14 +383,48 @@ class KafkaStreams:
     # --- inside
 
     def _launch(self) -> None:
-        """Begin to process, as the owner of the application."""
+        """Begin to process, as the owner of the application; from Kafka alone, if the checkpoint is damaged."""
+        try:
+            self._launch_from_checkpoint()
+        except CheckpointDamaged as damage:
+            self._rebuild(damage)
+
+    def _rebuild(self, damage: CheckpointDamaged) -> None:
+        """Set the checkpoint aside and begin from what Kafka has.
+
+        Raises:
+            CheckpointDamaged: that is not possible; the checkpoint is where it was.
+        """
+        application, location = self._config.application_id, checkpoint_location(self._config)
+        aside = SetAside.move(location)
+        if aside is None:
+            raise damage
+        log.warning(
+            "%s (%s): the checkpoint of '%s' is set aside as %s and rebuilt from Kafka",
+            damage.primary, damage.detail, application, aside.path,
+        )  # fmt: skip
+        try:
+            self._own_anew()
+            self._launch_from_checkpoint()
+        except MillstreamError as error:
+            if not aside.put_back():
+                raise
+            detail = f"{damage.detail}. It cannot be rebuilt from Kafka: {error.primary} ({error.detail})"
+            raise CheckpointDamaged(damage.primary, detail=detail, hint=damage.hint) from error
+
+    def _own_anew(self) -> None:
+        """Be the owner, with the id of the checkpoint that is there now, or of the one to be made."""
+        if self._ownership is not None:
+            self._ownership.close()
+        self._ownership = _ask_for_ownership(self._config)
+        self._wait_for_ownership()
+
+    def _launch_from_checkpoint(self) -> None:
         if self._spark is None or self._ownership is None:
             raise AssertionError("not started")
         known = Checkpoint(checkpoint_location(self._config)).known_id()
         if known is not None and known != self._ownership.checkpoint:  # another copy made it in the meantime
-            self._ownership.close()
-            self._ownership = _ask_for_ownership(self._config)
-            self._wait_for_ownership()
+            self._own_anew()
         before, self._launched = self._launched, None
         if before is not None:
             before.remove()
@@ -461,6 +498,9 @@ class KafkaStreams:
                 if not self._regain(error):
                     return
                 continue
+            if isinstance(error, CheckpointDamaged) and not self._closing and self._may_start_again():
+                self._begin_after(error)
+                continue
             if not is_marked(message) and self._may_start_again():
                 # No error of the application's: one of Spark's processes was killed, for instance.
                 log.warning("Spark's query ended and is started again: %s", error.detail)
@@ -497,6 +537,25 @@ class KafkaStreams:
             return False
         self._launch()
         return True
+
+    def _begin_after(self, damage: CheckpointDamaged) -> None:
+        """Begin again after a lane has found the checkpoint damaged.
+
+        Not so that it is set aside at once: a former owner finds that, too, where another one goes on. If this copy is
+        the owner and finds the same again, it is so.
+
+        Raises:
+            CheckpointDamaged: it cannot be rebuilt from Kafka.
+        """
+        self._move(State.REBALANCING)
+        batches = self.statistics.totals()["commit-total"]
+        again = self._damage == (batches, damage.primary, damage.detail)
+        self._damage = (batches, damage.primary, damage.detail)
+        if self._wait_for_ownership():
+            if again:
+                self._rebuild(damage)
+            else:
+                self._launch()
 
     def _plan_anew(self, query: StreamingQuery) -> None:
         """Between two batches, have tasks for the topics and partitions that there are now."""
@@ -547,7 +606,9 @@ class KafkaStreams:
 def _ask_for_ownership(config: StreamsConfig) -> Ownership:
     """Begin to ask for the ownership of an application, with the id of its checkpoint, or of the one to be made."""
     checkpoint = Checkpoint(checkpoint_location(config))
-    known = checkpoint.known_id()
+    known = None
+    with contextlib.suppress(CheckpointDamaged):  # another one is made, by the owner
+        known = checkpoint.known_id()
     if known is not None:
         return Ownership(config, known)
     return Ownership(config, uuid.uuid4().hex[:12], checkpoint.known_id)

@@ -152,21 +152,23 @@ def _agreed(
     partitions = admin.partition_counts([program.progress_topic])[program.progress_topic]
     tasks = {part.id: part.partitions for part in program.plan.parts.values()}
     topics = new_topics(program.changelogs, program.topology, program.config, tasks)
-    if remembered.is_new:
+    origin = None if remembered.is_new else Origin.read(checkpoint)
+    spark_log = SparkLog.read(program.checkpoint)
+    if origin is not None and spark_log.latest is None:
+        # It was rebuilt, and nothing was done with it since then: others may have, if they were quicker.
+        begins = origin.before in Known.read(program, ownership, partitions).checkpoints
+    else:
+        begins = remembered.is_new
+    if begins:
         origin = find_origin(program, ownership, admin, partitions, wanted=[topic.name for topic in topics])
         if origin is not None:
             origin.write(checkpoint)
-    else:
-        origin = Origin.read(checkpoint)
     admin.create_topics(topics)
     program = replace(program, origin=origin, whole=_whole(program, remembered, admin))
-    if not remembered.is_new:
-        spark_log = SparkLog.read(program.checkpoint)
-        if origin is None or spark_log.latest is not None:
-            check_known(program, spark_log, Known.read(program, ownership, partitions))
-            origin = None
+    if not begins:
+        check_known(program, spark_log, Known.read(program, ownership, partitions))
     checkpoint.remember(remembered, program.whole)
-    if origin is not None:
+    if begins and origin is not None:
         adopt(program, ownership, partitions)
     return program
 

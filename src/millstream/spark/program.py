@@ -65,9 +65,13 @@ class Program:
         """The partition of the progress topic that tells how far a task's outputs of a wave are committed."""
         return self.markers[marker_name(task_id, wave)]
 
-    def note_of(self, task_id: TaskId) -> int:
-        """The partition of the progress topic that has what a task knows beside the rows of its stores."""
-        return self.marker(task_id, min(self.plan.parts[task_id.sub_topology].topics.values()))
+    @property
+    def notes(self) -> tuple[str, int]:
+        """The partition that has what tasks know beside the rows of their stores.
+
+        One for all: which partition a marker has may differ from checkpoint to checkpoint.
+        """
+        return self.progress_topic, 0
 
     def committed(self, batch: int) -> Committed:
         """What stands beside the input offsets of a batch."""

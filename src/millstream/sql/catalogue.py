@@ -47,6 +47,10 @@ class Catalogue:
     types: dict[str, SqlType] = field(default_factory=dict)
     parents: dict[str, frozenset[str]] = field(default_factory=dict)
 
+    def copy(self) -> Catalogue:
+        """The same in dictionaries of its own."""
+        return Catalogue(dict(self.sources), dict(self.types), dict(self.parents))
+
     def get(self, name: str) -> Source | None:
         """A stream or table."""
         return self.sources.get(name)

@@ -55,6 +55,14 @@ class ParseError(StatementError):
         self.location = location
 
 
+class RegistryMissing(SqlError):
+    """Something needs a schema registry, and none is configured."""
+
+
+class AssertionFailed(SqlError):
+    """What ASSERT says did not come true in time."""
+
+
 class FunctionError(SqlError):
     """A function was given what it cannot take, while records were processed."""
 

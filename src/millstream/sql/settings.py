@@ -78,7 +78,15 @@ KSQL_PROPERTIES: Mapping[str, Definition] = MappingProxyType(
         "ksql.internal.topic.replicas": Definition(Kind.INTEGER, 1),
         "ksql.json_sr.converter.deserializer.enabled": Definition(Kind.BOOLEAN, True),
         "ksql.lambdas.enabled": Definition(Kind.BOOLEAN, True),
+        "ksql.logging.processing.rows.include": _server(Kind.BOOLEAN, False),
+        "ksql.logging.processing.stream.auto.create": _server(Kind.BOOLEAN, False),
+        "ksql.logging.processing.stream.name": _server(Kind.STRING, "KSQL_PROCESSING_LOG"),
+        "ksql.logging.processing.topic.auto.create": _server(Kind.BOOLEAN, False),
+        "ksql.logging.processing.topic.name": _server(Kind.STRING, ""),
+        "ksql.logging.processing.topic.partitions": _server(Kind.INTEGER, 1),
+        "ksql.logging.processing.topic.replication.factor": _server(Kind.INTEGER, 1),
         "ksql.metastore.backup.location": _server(Kind.STRING, ""),
+        "ksql.max.push.queries": _server(Kind.INTEGER, 100),
         "ksql.nested.error.set.null": Definition(Kind.BOOLEAN, True),
         "ksql.new.query.planner.enabled": Definition(Kind.BOOLEAN, False),
         "ksql.output.topic.name.prefix": Definition(Kind.STRING, ""),
@@ -126,6 +134,7 @@ KSQL_PROPERTIES: Mapping[str, Definition] = MappingProxyType(
         "ksql.runtime.feature.shared.enabled": _server(Kind.BOOLEAN, False),
         "ksql.schema.registry.url": _server(Kind.STRING, ""),
         "ksql.security.extension.class": _server(Kind.STRING),
+        "ksql.server.command.response.timeout.ms": _server(Kind.LONG, 5000),
         "ksql.service.id": _server(Kind.STRING, "default_"),
         "ksql.shutdown.timeout.ms": _server(Kind.LONG, 300_000),
         "ksql.sink.partitions": Definition(Kind.INTEGER),
@@ -259,6 +268,9 @@ class Settings(Mapping[str, Any]):
 
     def __len__(self) -> int:
         return sum(1 for _ in self)
+
+    def __bool__(self) -> bool:
+        return True  # there are always some; to count them takes time
 
     def __hash__(self) -> int:
         return hash(tuple(sorted((name, str(value)) for name, value in self.set_values().items())))

@@ -21,7 +21,7 @@ from typing import Final
 
 import msgspec
 
-from millstream.errors import StateStoreError
+from millstream.layouts import Versioned, decode_versioned
 from millstream.processors.operator import Operator
 from millstream.processors.punctuation import Punctuations, PunctuationType, Schedule
 from millstream.processors.user_context import HostContext
@@ -30,10 +30,9 @@ from millstream.task.queues import QueueGroup, QueueState
 _VERSION: Final = 1
 
 
-class Progress(msgspec.Struct, array_like=True, frozen=True):
+class Progress(Versioned, array_like=True, frozen=True):
     """The content of the bytes."""
 
-    version: int
     stream_time: int
     queues: list[QueueState]
     clocks: dict[str, list[int]]
@@ -116,14 +115,4 @@ def decode(data: bytes) -> Progress:
     Raises:
         StateStoreError: it is damaged, or of a later release.
     """
-    try:
-        progress = msgspec.msgpack.decode(data, type=Progress)
-    except msgspec.DecodeError as error:
-        raise StateStoreError("a task's progress cannot be read", detail=str(error)) from error
-    if progress.version != _VERSION:
-        raise StateStoreError(
-            "a task's progress has an unknown layout",
-            detail=f"version {progress.version}; this release reads {_VERSION}",
-            hint="it was written by a later release of Millstream",
-        )
-    return progress
+    return decode_versioned(data, Progress, _VERSION, "a task's progress")

@@ -47,6 +47,7 @@ class Views:
         instance: this instance; by default one with a name that is kept in the state directory, and no address.
         remote: how other instances are asked; without one, only what is here is answered.
         max_rows: how many rows an answer may have.
+        alone: this instance has copies of everything, and shares nothing with others.
     """
 
     def __init__(
@@ -57,7 +58,9 @@ class Views:
         instance: Instance | None = None,
         remote: Remote | None = None,
         max_rows: int = 100_000,
+        alone: bool = False,
     ) -> None:
+        self._is_alone = alone
         self._topology = topology
         self._config = config
         self._stores = catalogue.view_stores(topology, config)
@@ -84,6 +87,7 @@ class Views:
                     self._stores.values(),
                     self._instance,
                     views_directory(self._config),
+                    alone=self._is_alone,
                 )
                 self._asking = Asking(self._server, self._instance, self._remote, self._max_rows)
 
@@ -273,9 +277,6 @@ class Views:
     def partitions_of(self, view: ViewStore) -> int:
         """How many partitions a store has."""
         return 1 if view.is_global else self._running()[0].check().partitions[view.topic]
-
-    def _find(self, store: str) -> ViewStore:
-        return catalogue.find(self._stores, store, self._topology)
 
     def _running(self) -> tuple[ViewServer, Asking]:
         server, asking = self._server, self._asking

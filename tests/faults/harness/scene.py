@@ -20,7 +20,7 @@ from .sides import Settings, Side
 from .topics import Topics
 
 #: Generous: other things may run on the machine.
-PATIENCE_SECONDS = 180.0
+PATIENCE_SECONDS = 600.0
 _POLL_SECONDS = 0.05
 _DISK_MB = 64
 

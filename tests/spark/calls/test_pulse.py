@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from millstream import Consumed, Serdes, StreamsBuilder
+from millstream.hosting.range_consumer import RangeConsumer
 from millstream.spark.calls import pulse
 from millstream.spark.calls.pulse import PulseTaker, last_pulse
-from millstream.spark.topics.consumer import LaneConsumer
 from millstream.testing import TopologyTestDriver
 
 
@@ -91,7 +91,7 @@ def test_one_that_waits_for_the_broker_never_stands_still(taker: PulseTaker, tmp
             gate.wait()
             return []
 
-    inputs = LaneConsumer.__new__(LaneConsumer)
+    inputs = RangeConsumer.__new__(RangeConsumer)
     inputs._consumer = Away()  # type: ignore[assignment]
     inputs.begun = inputs._topic = None
     with _working(taker, lambda: inputs._fetch(1, 0.0)):

@@ -295,3 +295,33 @@ def later(seconds: float = 10.0) -> Iterator[None]:
     now = time.time() + seconds
     with mock.patch.object(time, "time", return_value=now):
         yield
+
+
+def test_with_nothing_to_do_it_waits_for_records_until_something_else_is_due(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    broker = Broker({("in", 0): [0] * 10, ("in", 1): []})
+    found = admission(stateless("in"), broker, tmp_path)
+    waits: list[tuple[dict[Partition, int], float]] = []
+    rests: list[bool] = []
+
+    class Arriving:
+        def wait(self, ends: dict[Partition, int], seconds: float) -> None:
+            waits.append((ends, seconds))
+
+        def rest(self) -> None:
+            rests.append(True)
+
+    monkeypatch.setattr(found, "_arrivals", Arriving())
+    first = found.next(found.beginning())
+    end = time.monotonic() + 10
+    while not waits and time.monotonic() < end:
+        assert found.next(first) == first
+    assert waits == [({("in", 0): 10, ("in", 1): 0}, 0.25)]
+    Control(tmp_path).tell_due(int(time.time() * 1000) + 100)
+    assert found.next(first) == first
+    assert 0 < waits[-1][1] <= 0.1
+    before = len(rests)
+    broker.times["in", 1].append(0)
+    assert sizes(first, found.next(first)) == {"in-0": 0, "in-1": 1}
+    assert len(rests) == before + 1

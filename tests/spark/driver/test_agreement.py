@@ -10,9 +10,10 @@ from confluent_kafka import TopicPartition
 
 from millstream import Consumed, Grouped, Serdes, StreamsBuilder, StreamsConfig
 from millstream.changelogs import changelogs_of
-from millstream.errors import StreamsError
+from millstream.errors import CheckpointDamaged, StreamsError
+from millstream.hosting.task_note import decode, encode
 from millstream.spark.driver.agreement import Known, SparkLog, check_known
-from millstream.spark.driver.recovery import check_notes, check_whole
+from millstream.spark.driver.recovery import check_never_run, check_notes, check_whole
 from millstream.spark.plan import Plan
 from millstream.spark.program import Program
 from millstream.spark.state.markers import (
@@ -26,7 +27,6 @@ from millstream.spark.state.markers import (
     read_note,
 )
 from millstream.spark.state.statefiles import Version
-from millstream.spark.state.task_note import decode, encode
 
 HERE = "abc"
 ENDS = {batch: {"batch": batch, "now": batch, "topics": {"in": {"0": 10 * batch}}} for batch in range(1, 6)}
@@ -101,7 +101,7 @@ def test_a_damaged_entry_is_told(tmp_path: Path) -> None:
     log(tmp_path, 2)
     path = tmp_path / "spark" / "offsets" / "0"
     path.write_text(path.read_text()[:-5])
-    with pytest.raises(StreamsError, match="damaged") as raised:
+    with pytest.raises(CheckpointDamaged, match="damaged") as raised:
         SparkLog.read(str(tmp_path))
     assert str(path) in str(raised.value)
 
@@ -113,7 +113,7 @@ def test_a_checkpoint_that_is_as_far_as_its_outputs_goes_on(tmp_path: Path, batc
 
 @pytest.mark.parametrize("batches", [(), (1,), (1, 2)])
 def test_a_checkpoint_that_went_back_is_refused(tmp_path: Path, batches: tuple[int, ...]) -> None:
-    with pytest.raises(StreamsError, match="gone back") as raised:
+    with pytest.raises(CheckpointDamaged, match="gone back") as raised:
         check(log(tmp_path, *batches), [], [marker(1), marker(3)] if batches else [marker(3)])
     assert "up to batch 3" in str(raised.value)
     assert "millstream reset" in str(raised.value)
@@ -121,7 +121,7 @@ def test_a_checkpoint_that_went_back_is_refused(tmp_path: Path, batches: tuple[i
 
 def test_a_batch_of_the_same_number_with_other_records_is_refused(tmp_path: Path) -> None:
     """The newest entries were lost, and the application went on with a copy of Kafka that had other records."""
-    with pytest.raises(StreamsError, match="gone back"):
+    with pytest.raises(CheckpointDamaged, match="gone back"):
         check(log(tmp_path, 1, 2, 3), [], [marker(3, content="other")])
 
 
@@ -202,13 +202,19 @@ def test_changelogs_that_do_not_have_everything_are_told() -> None:
         assert "not whole" in str(raised.value)
 
 
+def test_state_without_any_offsets_is_told() -> None:
+    check_never_run(application(), [])
+    with pytest.raises(StreamsError, match="neither its checkpoint nor its group's offsets"):
+        check_never_run(application(), ["0_0"])
+
+
 def test_a_wave_looks_at_its_markers() -> None:
     content = content_of(ENDS[3])
     check_marker(marker(2), HERE, 3, content)
     check_marker(marker(3), HERE, 3, content)
-    with pytest.raises(StreamsError, match="gone back"):
+    with pytest.raises(CheckpointDamaged, match="gone back"):
         check_marker(marker(4), HERE, 3, content)
-    with pytest.raises(StreamsError, match="other records"):
+    with pytest.raises(CheckpointDamaged, match="other records"):
         check_marker(marker(3, content="other"), HERE, 3, content)
     with pytest.raises(StreamsError, match="another checkpoint"):
         check_marker(marker(2, checkpoint="xyz"), HERE, 3, content)

@@ -13,6 +13,7 @@ from confluent_kafka import TopicPartition
 from millstream import Serdes, StreamsConfig, Topology
 from millstream.changelogs import changelogs_of
 from millstream.errors import FencedError
+from millstream.hosting.range_consumer import RangeConsumer
 from millstream.spark.lanes import lane as lane_module
 from millstream.spark.lanes.lane import WaveRequest
 from millstream.spark.lanes.producer import LaneProducer
@@ -21,7 +22,6 @@ from millstream.spark.program import Program
 from millstream.spark.state.checkpoint import Checkpoint
 from millstream.spark.state.markers import Marker, read_marker
 from millstream.spark.state.statefiles import Version
-from millstream.spark.topics.consumer import LaneConsumer
 from millstream.task.records import OutputRecord, RawRecord
 
 MEMBERSHIP = b"the owner's"
@@ -47,7 +47,7 @@ class Kafka:
     def serve_lanes(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """Be the broker of lanes."""
         monkeypatch.setattr(lane_module, "LaneProducer", lambda program, lane: MemoryProducer(self, program, lane))
-        monkeypatch.setattr(lane_module, "LaneConsumer", lambda config, *, reset: MemoryConsumer(self))
+        monkeypatch.setattr(lane_module, "RangeConsumer", lambda config, *, reset: MemoryConsumer(self))
 
     def add(self, topic: str, partition: int, *keys: str) -> None:
         """Records with these keys."""
@@ -109,7 +109,7 @@ class MemoryProducer(LaneProducer):
         self.closed = True
 
 
-class MemoryConsumer(LaneConsumer):
+class MemoryConsumer(RangeConsumer):
     """Fetches from memory; what is done with the records is the real one's."""
 
     def __init__(self, kafka: Kafka) -> None:

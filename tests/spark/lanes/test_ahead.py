@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from millstream import Grouped, Materialized, Produced, Serdes, StreamsBuilder, StreamsConfig
+from millstream.hosting.range_consumer import RangeConsumer
 from millstream.spark.lanes.ahead import WorkAhead
 from millstream.spark.lanes.versioned_task import VersionedTask
 from millstream.spark.plan import Partition, Plan, TaskId
 from millstream.spark.program import Program
 from millstream.spark.state.statefiles import Version
-from millstream.spark.topics.consumer import LaneConsumer
 from millstream.task.records import OutputRecord, RawRecord
 
 IN = ("in", 0)
@@ -21,7 +21,7 @@ TASK = TaskId(0, 0)
 FIRST, SECOND = Version(1, 0), Version(2, 0)
 
 
-class Fetched(LaneConsumer):
+class Fetched(RangeConsumer):
     """Records that are already here; offsets may have gaps."""
 
     def __init__(self, offsets: list[int]) -> None:
@@ -75,7 +75,7 @@ def counts(outputs: list[OutputRecord]) -> list[tuple[bytes | None, int]]:
     return [(record[2], int.from_bytes(record[3] or b"", "big")) for record in outputs]
 
 
-def begun(task: VersionedTask, inputs: LaneConsumer, guaranteed: int) -> WorkAhead:
+def begun(task: VersionedTask, inputs: RangeConsumer, guaranteed: int) -> WorkAhead:
     """WorkAhead work after the first batch, which went up to offset 6."""
     early = WorkAhead({TASK: task})
     early.allow(FIRST, {IN: TASK}, {IN: (6, guaranteed)})

@@ -10,9 +10,9 @@ import pytest
 
 from millstream import Grouped, Materialized, Produced, Serdes, StreamsBuilder, Topology
 from millstream.errors import FencedError, ProcessingError, ProductionError, StateStoreError, StreamsError
+from millstream.hosting.transactions import ProducerStuck
 from millstream.spark.exchange.parcels import Parcel
 from millstream.spark.lanes.lane import Lane
-from millstream.spark.lanes.producer import ProducerStuck
 from millstream.spark.plan import Partition
 from millstream.spark.state.markers import Marker
 from millstream.spark.state.statefiles import Version

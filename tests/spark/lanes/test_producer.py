@@ -13,12 +13,14 @@ from confluent_kafka import KafkaError, KafkaException, Message, TopicPartition
 
 from millstream import Consumed, Produced, Serdes, StreamsBuilder
 from millstream.errors import FencedError, MillstreamError
+from millstream.hosting import transactions
+from millstream.hosting.transactions import ProducerStuck, patiently
 from millstream.kafka.admin import Admin
 from millstream.kafka.clients import make_consumer
 from millstream.kafka.detached import DetachedBroker
 from millstream.kafka.topics import NewTopic
 from millstream.spark.lanes import producer as producer_module
-from millstream.spark.lanes.producer import LaneProducer, ProducerStuck, _patiently
+from millstream.spark.lanes.producer import LaneProducer
 from millstream.spark.program import Program
 from millstream.spark.state.markers import Marker
 from millstream.spark.state.statefiles import Version
@@ -179,7 +181,7 @@ def test_a_client_that_hangs_at_the_markers_is_found_out(lane: Lane, monkeypatch
 
 
 def test_a_broker_that_is_away_is_waited_for_and_a_refusal_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(producer_module, "_AGAIN_SECONDS", 0.0)
+    monkeypatch.setattr(transactions, "_AGAIN_SECONDS", 0.0)
     answers: list[KafkaException | str] = [KafkaException(KafkaError(KafkaError._TRANSPORT))] * 2
     answers += ["there", KafkaException(KafkaError(KafkaError.TRANSACTIONAL_ID_AUTHORIZATION_FAILED))]
 
@@ -189,7 +191,7 @@ def test_a_broker_that_is_away_is_waited_for_and_a_refusal_is_not(monkeypatch: p
             raise answer
         return answer
 
-    assert _patiently("begin transactions", ask) == "there"
+    assert patiently("begin transactions", ask) == "there"
     with pytest.raises(MillstreamError):
-        _patiently("begin transactions", ask)
+        patiently("begin transactions", ask)
     assert answers == []

@@ -26,12 +26,12 @@ from millstream import (
     StreamsConfig,
     Topology,
 )
+from millstream.hosting.transactions import PRODUCER_SETTINGS
 from millstream.kafka.admin import Admin
 from millstream.kafka.clients import make_consumer
 from millstream.kafka.detached import DetachedBroker
 from millstream.kafka.topics import NewTopic
 from millstream.spark.client import KafkaStreams
-from millstream.spark.lanes import producer as outputs
 from millstream.spark.lanes.producer import LaneProducer
 from millstream.spark.lanes.writing import Writing
 from millstream.spark.plan import Plan, TaskId
@@ -230,7 +230,7 @@ def test_a_topic_that_is_chosen_and_is_not_there(
     guarantee: str,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(outputs, "_TOPIC_SECONDS", 2)
+    monkeypatch.setitem(PRODUCER_SETTINGS, "topic.metadata.propagation.max.ms", "2000")
     source, out = make_topic(1), make_topic(1)
     topology = copying(source, out)
     missing = f"missing-{uuid.uuid4().hex[:8]}"
@@ -313,7 +313,7 @@ def test_a_batch_that_is_too_large_without_a_record_that_is(bench: Callable[...,
 def test_a_topic_that_is_deleted_while_the_application_runs_is_named(
     bench: Callable[..., Bench], make_topic: Make, admin: Admin, guarantee: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(outputs, "_TOPIC_SECONDS", 2)
+    monkeypatch.setitem(PRODUCER_SETTINGS, "topic.metadata.propagation.max.ms", "2000")
     source, out = make_topic(1), make_topic(1)
     handler = DefaultProductionExceptionHandler()
     lane = bench(copying(source, out), processing_guarantee=guarantee, production_exception_handler=handler)

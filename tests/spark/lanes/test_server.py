@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from millstream.errors import ProcessingError, StreamsError
+from millstream.hosting.transactions import ProducerStuck
 from millstream.spark.calls.frames import receive, send
 from millstream.spark.calls.handshake import greet_lane
 from millstream.spark.calls.label import Label, labelled
@@ -22,7 +23,6 @@ from millstream.spark.exchange.handover import Handover
 from millstream.spark.exchange.parcels import Parcel, pack, unpack
 from millstream.spark.lanes import server
 from millstream.spark.lanes.lane import Lane, WaveRequest
-from millstream.spark.lanes.producer import ProducerStuck
 from millstream.spark.state.statefiles import Version
 
 SECRET = b"s" * 32

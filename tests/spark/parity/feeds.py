@@ -1,4 +1,4 @@
-"""LaneConsumer made for comparing one task that sees everything with tasks that see a partition each."""
+"""Inputs made for comparing one task that sees everything with tasks that see a partition each."""
 
 from __future__ import annotations
 

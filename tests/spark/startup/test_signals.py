@@ -50,6 +50,12 @@ class _App:
     def output(self) -> str:
         return self._output.read_text(errors="replace")
 
+    def heeds(self, number: signal.Signals) -> bool:
+        """Whether it has a handler for a signal by now."""
+        status = Path(f"/proc/{self.process.pid}/status").read_text()
+        (caught,) = [line.split()[1] for line in status.splitlines() if line.startswith("SigCgt:")]
+        return bool(int(caught, 16) >> (number - 1) & 1)
+
     def commands(self) -> list[bytes]:
         """The command lines of its processes."""
         found = []
@@ -68,7 +74,7 @@ class _App:
 
 
 _MOMENTS: dict[str, Callable[[_App], bool]] = {
-    "while it starts": lambda app: app.said("starting"),
+    "while it starts": lambda app: app.said("starting") and app.heeds(signal.SIGTERM),
     "while the JVM starts": lambda app: app.has("org.apache.spark.deploy.SparkSubmit"),
     "while Spark starts": lambda app: app.has("pyspark.daemon") or app.has("spark.lanes.server"),
     "when it runs": lambda app: app.said("running"),

@@ -19,6 +19,7 @@ from millstream import (
     StreamsError,
     Topology,
 )
+from millstream.errors import CheckpointDamaged
 from millstream.kafka.admin import Admin
 from millstream.kafka.detached import DetachedBroker
 from millstream.spark.driver.admission import Admission
@@ -115,7 +116,7 @@ def test_notes_are_whole_or_not_there(tmp_path: Path) -> None:
     checkpoint.write("note.json", {"a": 1})
     assert json.loads((tmp_path / "millstream" / "note.json").read_text()) == {"a": 1}
     (tmp_path / "millstream" / "note.json").write_text("{")
-    with pytest.raises(StreamsError, match="the checkpoint cannot be read"):
+    with pytest.raises(CheckpointDamaged, match="the checkpoint is damaged"):
         checkpoint.read("note.json")
 
 

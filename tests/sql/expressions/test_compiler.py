@@ -4,9 +4,11 @@
 
 from __future__ import annotations
 
+import linecache
 import logging
 import pickle
 import traceback
+from collections import deque
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -15,8 +17,11 @@ import pytest
 
 from millstream.sql.errors import SqlError, StatementError
 from millstream.sql.expressions import compile_predicate, compile_row, compile_table_call, compile_value
+from millstream.sql.expressions.generated import failures
+from millstream.sql.expressions.generated.failures import Failures
 from millstream.sql.functions.registry import Registry
 from millstream.sql.parser import parse_expression
+from millstream.sql.processing_log import PythonLog
 from millstream.sql.schema.columns import Schema
 from millstream.sql.tree.expressions import FunctionCall
 
@@ -116,3 +121,11 @@ def test_table_functions(functions: Registry, schema: Schema, row: tuple[Any, ..
     nothing = (*row[:10], None, *row[11:])
     assert explode(nothing) in ([], None)
     assert pickle.loads(cloudpickle.dumps(explode))(row) == [10, 20, 30]
+
+
+def test_the_code_of_only_so_many_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(failures, "_MOST_KNOWN", 10)
+    monkeypatch.setattr(failures, "_known", deque[str]())
+    for number in range(30):
+        Failures(PythonLog(), "x", (), f"<a test {number}>", "pass")
+    assert [name for name in linecache.cache if name.startswith("<a test")] == [f"<a test {n}>" for n in range(20, 30)]

@@ -8,10 +8,9 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from millstream.cli.connection import BROKER_PORT
 from millstream.errors import ArgumentError
 from millstream.kafka.detached import DetachedBroker, find_detached, start_detached, stop_detached
-
-_PORT = 9092
 
 broker = typer.Typer(help="Run a real Apache Kafka on this machine, for trying things out.", no_args_is_help=True)
 
@@ -28,7 +27,7 @@ def start(
 ) -> None:
     """Start a broker. It runs until `millstream broker stop`."""
     with Console(stderr=True).status("starting the broker"):
-        found, started = start_detached(port=_PORT if port is None else port or None, directory=directory)
+        found, started = start_detached(port=BROKER_PORT if port is None else port or None, directory=directory)
     typer.echo(f"the broker {'runs' if started else 'was already running'} at {found.bootstrap_servers}")
     _details(found)
     if started:

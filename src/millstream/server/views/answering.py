@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
-from millstream.server.problems import RETRY_AFTER, Problem
 from millstream.server.settings import ServerSettings
+from millstream.server.threads import Threads
 from millstream.views.answers import Answer
 from millstream.views.api import Views
 from millstream.views.queries import KeyQuery, Query, Requirements, VersionedKeyQuery
@@ -39,13 +37,11 @@ class Answering:
 
     def __init__(self, views: Views, settings: ServerSettings) -> None:
         self._views = views
-        self._most = settings.max_waiting
-        self._waiting = 0
-        self._threads = ThreadPoolExecutor(settings.threads, thread_name_prefix="millstream-views")
+        self._threads = Threads("millstream-views", settings)
 
     def close(self) -> None:
         """Take no more questions."""
-        self._threads.shutdown(wait=False, cancel_futures=True)
+        self._threads.close()
 
     async def ask(self, store: str, query: Query, needs: Requirements) -> Answer:
         """The answer to a question.
@@ -82,20 +78,7 @@ class Answering:
         Raises:
             Problem: too many others are waiting.
         """
-        if self._waiting >= self._most:
-            raise Problem(
-                503,
-                "Busy",
-                "the server has too much to do",
-                detail=f"{self._waiting} requests are waiting",
-                hint="try again in a moment",
-                headers={"retry-after": str(RETRY_AFTER)},
-            )
-        self._waiting += 1
-        try:
-            return await asyncio.get_running_loop().run_in_executor(self._threads, work)
-        finally:
-            self._waiting -= 1
+        return await self._threads.run(work)
 
 
 def _is_quick(query: Query, needs: Requirements) -> bool:

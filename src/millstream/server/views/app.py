@@ -22,6 +22,7 @@ from millstream.server.views.internal import PATH as INTERNAL_PATH
 from millstream.server.views.internal import answer_instance
 from millstream.server.views.keys import key_of, prefix_of
 from millstream.server.views.parameters import Parameters, text_of_path
+from millstream.server.views.quick import QuickKeys
 from millstream.views.answers import Answer
 from millstream.views.api import Views
 from millstream.views.queries import (
@@ -45,6 +46,7 @@ OPEN_PATHS = ("/health", "/health/ready", "/openapi.json", "/docs")
 
 NDJSON = "application/x-ndjson"
 _JSON = "application/json"
+_HEADERS = ((b"content-type", b"application/json"), (b"cache-control", b"no-store"))
 _PAGE_POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 
 
@@ -62,6 +64,7 @@ class ViewsApp:
         self._application_id = application_id
         self._settings = settings
         self._answering = Answering(views, settings)
+        self._quick = QuickKeys(views)
         handlers: dict[str, Callable[[Request], Awaitable[Response]]] = {
             "/stores/{store}/keys/{key:path}": self._key,
             "/stores/{store}/keys": self._keys,
@@ -89,6 +92,12 @@ class ViewsApp:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request."""
+        body = self._quick.answer(scope)
+        if body is not None:
+            length = (b"content-length", str(len(body)).encode())
+            await send({"type": "http.response.start", "status": 200, "headers": [*_HEADERS, length]})
+            await send({"type": "http.response.body", "body": body})
+            return
         scope["app"] = self  # so that the router raises what it refuses
         await self._router(scope, receive, send)
 

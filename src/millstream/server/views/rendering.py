@@ -10,6 +10,7 @@ import msgspec
 from millstream.records import Windowed
 from millstream.views.answers import (
     Answer,
+    AnsweredBy,
     Instance,
     KeyMetadata,
     PartitionLag,
@@ -41,19 +42,22 @@ def standing(answer: Answer) -> dict[str, Any]:
     return {
         "position": answer.position.offsets,
         "lag": lags(answer.lags),
-        "answered_by": {
-            partition: {"instance": by.instance, "standby": by.is_standby}
-            for partition, by in answer.answered_by.items()
-        },
+        "answered_by": {partition: _answered_by(by) for partition, by in answer.answered_by.items()},
+    }
+
+
+def of_one(partition: int, topic: str, position: int, lag: PartitionLag, by: AnsweredBy) -> dict[str, Any]:
+    """The same, of an answer of one partition."""
+    return {
+        "position": {topic: {partition: position}},
+        "lag": {partition: _lag(lag)},
+        "answered_by": {partition: _answered_by(by)},
     }
 
 
 def lags(found: Mapping[int, PartitionLag]) -> dict[int, dict[str, Any]]:
     """How far copies of partitions are behind."""
-    return {
-        partition: {"records": lag.records, "position": lag.position, "end": lag.end, "stale_ms": lag.stale_ms}
-        for partition, lag in found.items()
-    }
+    return {partition: _lag(lag) for partition, lag in found.items()}
 
 
 def store(found: StoreDescription) -> dict[str, Any]:
@@ -91,6 +95,14 @@ def store_metadata(found: StoreMetadata) -> dict[str, Any]:
         "partitions": sorted(found.partitions),
         "standby_partitions": sorted(found.standby_partitions),
     }
+
+
+def _lag(found: PartitionLag) -> dict[str, Any]:
+    return {"records": found.records, "position": found.position, "end": found.end, "stale_ms": found.stale_ms}
+
+
+def _answered_by(found: AnsweredBy) -> dict[str, Any]:
+    return {"instance": found.instance, "standby": found.is_standby}
 
 
 def _plain(value: Any) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import socket
 import time
 from pathlib import Path
@@ -11,8 +12,10 @@ from millstream.spark.calls.handshake import peer
 from millstream.spark.calls.processes import alive
 from millstream.spark.calls.shipping import PROGRAM
 
-#: How long lanes may take to close their tasks and clients.
-_SECONDS = 3.0
+log = logging.getLogger("millstream.spark")
+
+#: How long lanes may take to close their tasks and clients: functions of users are called there, too.
+_SECONDS = 15.0
 _LOOK_SECONDS = 0.02
 
 
@@ -28,6 +31,8 @@ def dismiss(directory: Path, lanes: int) -> None:
     deadline = time.monotonic() + _SECONDS
     while any(map(alive, ending)) and time.monotonic() < deadline:
         time.sleep(_LOOK_SECONDS)
+    if left := [process for process in ending if alive(process)]:
+        log.warning("lanes take longer than %.0f s to close (processes %s); they end by themselves", _SECONDS, left)
 
 
 def _knock(path: Path) -> int | None:

@@ -26,7 +26,7 @@ _PACKAGE = str(Path(__file__).parents[2]) + os.sep
 #: Parts of the package that others call: their work counts as the caller's.
 _TOOLS = frozenset({"state", "serdes"})
 #: Parts of the package that wait for brokers and files, and never run a user's function for a record.
-_HOST = frozenset({"spark", "kafka"})
+_HOST = frozenset({"spark", "hosting", "kafka"})
 
 
 class Pulse(msgspec.Struct, frozen=True):

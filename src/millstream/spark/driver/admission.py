@@ -8,8 +8,10 @@ from collections.abc import Callable, Collection, Mapping
 from datetime import timedelta
 from typing import Any, TypeVar
 
+from millstream.hosting.range_consumer import RangeConsumer
 from millstream.kafka.admin import Admin, Partition
 from millstream.kafka.errors import BrokerUnavailable, KafkaError, TopicMissing
+from millstream.spark.driver.arrivals import Arrivals
 from millstream.spark.driver.changes import Changes
 from millstream.spark.driver.control import Control
 from millstream.spark.driver.horizon import Horizon
@@ -18,7 +20,6 @@ from millstream.spark.driver.lookahead import Lookahead
 from millstream.spark.plan import TaskId
 from millstream.spark.program import Program
 from millstream.spark.state.checkpoint import Checkpoint
-from millstream.spark.topics.consumer import LaneConsumer
 
 log = logging.getLogger("millstream.spark")
 
@@ -29,6 +30,10 @@ Ends = dict[Partition, int]
 _FIRST_RECORDS = 100_000
 _MOST_GROWTH = 4
 _SLEEP_SECONDS = 0.01
+#: Without anything to do for so long, offsets are not asked for all the time any more.
+_AWAKE_SECONDS = 0.2
+#: How long it waits for records before it looks at everything else.
+_IDLE_SECONDS = 0.25
 _BEGINNING = "beginning.json"
 _AWAY_SECONDS = 0.2
 _WARN_SECONDS = 30.0
@@ -78,6 +83,9 @@ class Admission:
         self._interval_seconds = (program.config.commit_interval or timedelta(0)).total_seconds()
         #: When the last batch was begun.
         self._begun = 0.0
+        self._arrivals = Arrivals(program.config)
+        #: Since when there is nothing to do.
+        self._idle_since: float | None = None
         self._target_seconds = program.config.target_batch_time / timedelta(seconds=1)
         self._limit = float(min(_FIRST_RECORDS * program.lanes, program.config.max_batch_records))
         self._taken = 0
@@ -93,7 +101,7 @@ class Admission:
         self._warned = -_WARN_SECONDS
 
     def _lookahead(self) -> Lookahead:
-        return Lookahead(lambda: LaneConsumer(self._config, from_the_first=True))
+        return Lookahead(lambda: RangeConsumer(self._config, from_the_first=True))
 
     def beginning(self) -> Offsets:
         """Where the application starts. It is noted: when the first batch is run again, Spark asks again."""
@@ -163,8 +171,10 @@ class Admission:
             return start
         self._troubled = None
         if ends is None:
-            time.sleep(_SLEEP_SECONDS)
+            self._wait(starts, there, now)
             return start
+        self._idle_since = None
+        self._arrivals.rest()
         self._begun = now
         guaranteed = self._guaranteed_ends(starts, ends, there)
         return {
@@ -176,6 +186,22 @@ class Admission:
             **({"from": _topics(new)} if new else {}),
             **({"guaranteed": _topics(guaranteed)} if guaranteed else {}),
         }
+
+    def _wait(self, starts: Ends, there: Ends, now: float) -> None:
+        """Until it is worth while to look again: soon as long as something goes on, else when something comes."""
+        if self._stop_at is not None or any(there[partition] > starts[partition] for partition in self._partitions):
+            self._idle_since = None
+        elif self._idle_since is None:
+            self._idle_since = now
+        if self._idle_since is None or now < self._idle_since + _AWAKE_SECONDS:
+            time.sleep(_SLEEP_SECONDS)
+            return
+        due = self._control.due
+        left = _IDLE_SECONDS if due is None else due / 1000 - now
+        self._arrivals.wait(
+            {partition: there[partition] for partition in self._partitions},
+            max(_SLEEP_SECONDS, min(_IDLE_SECONDS, left)),
+        )
 
     def _guaranteed_ends(self, starts: Ends, ends: Ends, there: Ends) -> Ends:
         """What the batch after this one takes at least, of what is there: its limit never falls below half of this."""

@@ -15,7 +15,7 @@ from typing import Any
 from confluent_kafka import TopicPartition
 from pyarrow import fs
 
-from millstream.errors import StreamsError
+from millstream.errors import CheckpointDamaged, StreamsError
 from millstream.spark.driver.ownership import Ownership
 from millstream.spark.program import Program
 from millstream.spark.state.markers import (
@@ -30,6 +30,7 @@ from millstream.spark.state.markers import (
     read_note,
 )
 from millstream.spark.state.statefiles import Version, filesystem
+from millstream.spark.state.stateformat import HINT
 
 #: With so many batches begun, at least one was marked as done.
 _MARKED_AFTER = 3
@@ -61,7 +62,7 @@ class SparkLog:
         """Read the log of a checkpoint.
 
         Raises:
-            StreamsError: an entry is damaged.
+            CheckpointDamaged: an entry cannot be right.
         """
         file_system, root = filesystem(checkpoint)
         begun, done = (
@@ -86,11 +87,8 @@ def _last_line(path: str, data: bytes) -> dict[str, Any]:
         found: dict[str, Any] = json.loads(data.decode().strip().rsplit("\n", 1)[-1])
         int(found["batch"])
     except (ValueError, TypeError, KeyError) as error:
-        raise StreamsError(
-            "the checkpoint is damaged",
-            detail=f"{path} is not an entry of Spark's log: {error}",
-            hint="restore the checkpoint from a backup that is as new as the outputs, or begin anew on purpose: "
-            "millstream reset",
+        raise CheckpointDamaged(
+            "the checkpoint is damaged", detail=f"{path} is not an entry of Spark's log: {error}", hint=HINT
         ) from error
     return found
 
@@ -108,6 +106,11 @@ class Known:
     inputs: list[TopicPartition]
     notes: list[Committed]
     markers: list[Marker]
+
+    @property
+    def checkpoints(self) -> set[str]:
+        """The ids of the checkpoints that it belongs to."""
+        return {note.checkpoint for note in self.notes} | {marker.checkpoint for marker in self.markers}
 
     @classmethod
     def read(cls, program: Program, ownership: Ownership, progress_partitions: int, *, stable: bool = False) -> Known:

@@ -12,9 +12,9 @@ import logging
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from millstream.hosting.range_consumer import records_gone
 from millstream.kafka.admin import Admin, Partition
 from millstream.spark.program import Program
-from millstream.spark.topics.consumer import records_gone
 
 log = logging.getLogger("millstream.spark")
 

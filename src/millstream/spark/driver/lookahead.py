@@ -24,7 +24,7 @@ _NONE: Numbers = np.empty(0, np.int64)
 
 
 class Reader(Protocol):
-    """What reads records: `LaneConsumer`."""
+    """What reads records: `RangeConsumer`."""
 
     def read(self, ranges: Mapping[Partition, tuple[int, int]]) -> Iterator[tuple[Partition, list[RawRecord]]]:
         """The records from the first to before the second offset, of each partition."""

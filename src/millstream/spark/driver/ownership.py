@@ -109,7 +109,8 @@ class Ownership:
         self._config = config
         self._look_again = look_again
         #: Until when the owner before may still seem to be there.
-        self._patience = time.monotonic() + _SESSION_MS / 1000 + _PATIENCE_SECONDS
+        session = client_properties(config, "main.consumer").get("session.timeout.ms", _SESSION_MS)
+        self._patience = time.monotonic() + int(session) / 1000 + _PATIENCE_SECONDS
         self._self = Instance.here(checkpoint)
         self._topic = f"{config.application_id}-owner"
         self._watch = ErrorWatch()
@@ -208,9 +209,9 @@ class Ownership:
         Raises:
             StreamsError: it could not be done.
         """
-        self.commit(offsets)
         with self._changed:
-            self._is_waited_for = True
+            self._is_waited_for = True  # before the thread can take them
+            self.commit(offsets)
             done = self._changed.wait_for(lambda: self._sent or self._failure or self._closed, _JOIN_SECONDS)
             self._is_waited_for = False
             self._raise_failure()

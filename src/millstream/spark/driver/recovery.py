@@ -8,10 +8,13 @@ done in all waves: what one wave hands to the next is in the checkpoint alone.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Mapping
+from base64 import b64encode
+from collections.abc import Collection, Iterable, Mapping
 from contextlib import closing
 
 from millstream.errors import StreamsError
+from millstream.hosting.range_consumer import RangeConsumer
+from millstream.hosting.task_note import TaskNote, decode
 from millstream.kafka.admin import Admin, Partition
 from millstream.kafka.clients import make_producer
 from millstream.spark.driver.agreement import WAYS_OUT, Known
@@ -19,8 +22,6 @@ from millstream.spark.driver.ownership import Ownership
 from millstream.spark.program import Program
 from millstream.spark.state.markers import BATCH, Marker, input_offset
 from millstream.spark.state.origin import Origin
-from millstream.spark.state.task_note import TaskNote, decode
-from millstream.spark.topics.consumer import LaneConsumer
 from millstream.topology.nodes import ProcessorNode
 
 log = logging.getLogger("millstream.client")
@@ -47,13 +48,14 @@ def find_origin(
     """
     known = Known.read(program, ownership, progress_partitions)
     if not known.notes and not known.markers:
+        check_never_run(program, _read_notes(program, admin))
         return None
     shut_out(program, max((note.lanes for note in known.notes), default=0) or len(program.plan.tasks))
     known = Known.read(program, ownership, progress_partitions, stable=True)
     topics = {log.topic for log in program.changelogs.values()}
     counts = admin.partition_counts([*topics, program.progress_topic])
     check_whole(program, known, [topic for topic in wanted if topic not in counts])
-    places = [(topic, partition) for topic, count in counts.items() for partition in range(count)]
+    places = [(topic, partition) for topic, count in counts.items() if topic in topics for partition in range(count)]
     ends = admin.end_offsets(places, committed=program.config.exactly_once)
     # What the application reads itself counts as far as it has read it.
     own = {(at.topic, at.partition): at.offset for at in known.inputs}
@@ -61,12 +63,33 @@ def find_origin(
     found = _by_topic({place: own.get(place, 0) if place[0] in sources else end for place, end in ends.items()})
     ids = admin.topic_ids(counts)
     changelogs = {store: ids.get(log.topic, "") for store, log in program.changelogs.items()}
-    notes = _read_notes(program, {place: end for place, end in ends.items() if place[0] == program.progress_topic})
-    check_notes(program, known.markers, notes, changelogs)
+    notes = _read_notes(program, admin)
+    check_notes(program, known.markers, {name: decode(note) for name, note in notes.items()}, changelogs)
     before = next((note.checkpoint for note in known.notes), "") or known.markers[0].checkpoint
     if program.changelogs:
         log.warning("the checkpoint of '%s' is gone: restoring from Kafka alone", program.config.application_id)
-    return Origin(before, found)
+    return Origin(before, found, {name: b64encode(note).decode() for name, note in notes.items()})
+
+
+def check_never_run(program: Program, notes: Collection[str]) -> None:
+    """See that an application of which the group knows nothing has left nothing else.
+
+    Args:
+        program: the application.
+        notes: the tasks that have left notes in the progress topic.
+
+    Raises:
+        StreamsError: it has.
+    """
+    if notes:
+        raise StreamsError(
+            f"application '{program.config.application_id}' has run before, and neither its checkpoint nor its group's "
+            "offsets are here",
+            detail=f"{program.progress_topic} has the progress of {len(notes)} tasks, and its changelogs their state; "
+            "how far its inputs were read is not known any more (brokers forget the offsets of a group that is away "
+            "for longer than offsets.retention.minutes)",
+            hint=WAYS_OUT,
+        )
 
 
 def check_whole(program: Program, known: Known, made: Iterable[str]) -> None:
@@ -129,8 +152,11 @@ def check_notes(
     ]
     for name, note in notes.items():
         for store, topic_id in note.changelogs.items():
-            if store in changelogs and topic_id != changelogs[store]:
-                missing.append(f"task {name}: {program.changelogs[store].topic} does not have all of store '{store}'")
+            changelog = program.changelogs.get(store)
+            if changelog is not None and topic_id != changelogs[store]:
+                missing.append(f"task {name}: {changelog.topic} does not have all of store '{store}'")
+            elif changelog is not None and changelog.sub_topology != int(name.split("_")[0]):
+                missing.append(f"store '{store}' has moved from task {name} to sub-topology {changelog.sub_topology}")
     if missing:
         raise StreamsError(
             f"application '{program.config.application_id}' has run before, and its checkpoint is not here",
@@ -139,13 +165,15 @@ def check_notes(
         )
 
 
-def _read_notes(program: Program, ends: Mapping[Partition, int]) -> dict[str, TaskNote]:
-    """The last note of each task."""
+def _read_notes(program: Program, admin: Admin) -> dict[str, bytes]:
+    """The last note of each task, as bytes."""
+    end = admin.end_offsets([program.notes], committed=program.config.exactly_once)[program.notes]
     found: dict[str, bytes] = {}
-    with closing(LaneConsumer(program.config, from_the_first=True)) as consumer:
-        for _, records in consumer.read({partition: (0, end) for partition, end in ends.items() if end}):
-            found.update({key.decode(): value for key, value, *_ in records if key is not None and value is not None})
-    return {name: decode(value) for name, value in found.items()}
+    if end:
+        with closing(RangeConsumer(program.config, from_the_first=True)) as consumer:
+            for _, records in consumer.read({program.notes: (0, end)}):
+                found.update((key.decode(), value) for key, value, *_ in records if key and value)
+    return found
 
 
 def adopt(program: Program, ownership: Ownership, progress_partitions: int) -> None:
@@ -153,8 +181,10 @@ def adopt(program: Program, ownership: Ownership, progress_partitions: int) -> N
     known = Known.read(program, ownership, progress_partitions)
     beside = program.committed(_NO_BATCH)
     offsets = [input_offset((at.topic, at.partition), at.offset, beside) for at in known.inputs]
-    for name, partition in program.markers.items():
-        marker = Marker(program.checkpoint_id, name, _NO_BATCH, "", None)
+    # All partitions: tasks that are gone, or had other numbers, have left markers there.
+    names = {partition: name for name, partition in program.markers.items()}
+    for partition in range(progress_partitions):
+        marker = Marker(program.checkpoint_id, names.get(partition, "none"), _NO_BATCH, "", None)
         offsets.append(marker.at(program.progress_topic, partition))
     ownership.commit_now(offsets)
 

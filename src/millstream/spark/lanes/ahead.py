@@ -13,10 +13,10 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from millstream.hosting.range_consumer import RangeConsumer
 from millstream.spark.lanes.versioned_task import VersionedTask
 from millstream.spark.plan import Partition, TaskId
 from millstream.spark.state.statefiles import Version
-from millstream.spark.topics.consumer import LaneConsumer
 from millstream.task.records import OutputRecord
 
 log = logging.getLogger("millstream.spark")
@@ -71,7 +71,7 @@ class WorkAhead:
                 self._guaranteed[partition] = end
                 self._done[partition] = Done(takers[partition], start, start)
 
-    def work(self, inputs: LaneConsumer) -> bool:
+    def work(self, inputs: RangeConsumer) -> bool:
         """Do a little; False if there is nothing to do."""
         for partition, end in self._guaranteed.items():
             done = self._done[partition]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from millstream.hosting.range_consumer import RangeConsumer
 from millstream.spark.plan import Partition
 from millstream.spark.program import Program
-from millstream.spark.topics.consumer import LaneConsumer
 from millstream.task.globals import GlobalState
 
 
@@ -18,7 +18,7 @@ class GlobalTables:
         self.state: GlobalState | None = None
         if program.topology.global_stores:
             self.state = GlobalState(program.topology, program.config)
-        self._inputs: LaneConsumer | None = None
+        self._inputs: RangeConsumer | None = None
         self._position: dict[Partition, int] = {}
 
     def advance(self, ends: Mapping[Partition, int]) -> bool:
@@ -36,7 +36,7 @@ class GlobalTables:
         if not ranges:
             return anew
         if self._inputs is None:
-            self._inputs = LaneConsumer(self._program.config, from_the_first=True)
+            self._inputs = RangeConsumer(self._program.config, from_the_first=True)
         for (topic, partition), records in self._inputs.read(ranges):
             self.state.apply(topic, partition, records)
         self._position.update({partition: end for partition, (_, end) in ranges.items()})

@@ -10,13 +10,15 @@ from typing import Any
 
 from confluent_kafka import TopicPartition
 
+from millstream.hosting.range_consumer import RangeConsumer
+from millstream.hosting.transactions import ProducerStuck
 from millstream.spark.exchange.copartitioning import KeyPlaces
 from millstream.spark.exchange.merging import merged
 from millstream.spark.exchange.parcels import STAGES, Parcel
 from millstream.spark.exchange.sending import Sending
 from millstream.spark.lanes.ahead import Done, WorkAhead
 from millstream.spark.lanes.global_tables import GlobalTables
-from millstream.spark.lanes.producer import LaneProducer, ProducerStuck
+from millstream.spark.lanes.producer import LaneProducer
 from millstream.spark.lanes.versioned_task import VersionedTask
 from millstream.spark.lanes.writing import Writing
 from millstream.spark.plan import Partition, TaskId
@@ -24,7 +26,6 @@ from millstream.spark.program import Program
 from millstream.spark.state.checkpoint import marker_name
 from millstream.spark.state.markers import Marker, check_marker, input_offset
 from millstream.spark.state.statefiles import Version
-from millstream.spark.topics.consumer import LaneConsumer
 from millstream.task.records import RawRecord
 
 log = logging.getLogger("millstream.spark")
@@ -74,7 +75,7 @@ class Lane:
             task_id: VersionedTask(program, task_id, index)
             for task_id in program.plan.tasks_of_lane(index, program.lanes)
         }
-        self._consumer: LaneConsumer | None = None
+        self._consumer: RangeConsumer | None = None
         self._producer: LaneProducer | None = None
         self._globals = GlobalTables(program)
         #: The usual size of a record that it reads; 0 if that is not known.
@@ -277,7 +278,7 @@ class Lane:
     def prepare(self) -> None:
         """Meet the broker while Spark is still planning."""
         self._producer = self._new_outputs()
-        self._consumer = LaneConsumer(self._program.config, reset=self._program.reset_of)
+        self._consumer = RangeConsumer(self._program.config, reset=self._program.reset_of)
         topics = {topic for part in self._plan.parts.values() for topic in part.topics}
         self._consumer.meet(topics - set(self._plan.internal))
 
@@ -310,7 +311,7 @@ class Lane:
         if not wanted:
             return
         if self._consumer is None:
-            self._consumer = LaneConsumer(self._program.config, reset=self._program.reset_of)
+            self._consumer = RangeConsumer(self._program.config, reset=self._program.reset_of)
         for partition, records in self._consumer.read(wanted):
             self._record_bytes = _usual_size(records)
             self._key_places.look(partition, records)

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from millstream.errors import MillstreamError
+from millstream.hosting.transactions import ProducerStuck
 from millstream.spark.calls.frames import receive, send
 from millstream.spark.calls.handshake import NotOursError, greet_client
 from millstream.spark.calls.label import label_of
@@ -33,7 +34,6 @@ from millstream.spark.exchange.parcels import pack, unpack
 from millstream.spark.failures import described
 from millstream.spark.lanes.lane import Lane, WaveRequest
 from millstream.spark.lanes.printing import end_lines, to_the_log
-from millstream.spark.lanes.producer import ProducerStuck
 from millstream.spark.state.statefiles import Version
 
 log = logging.getLogger("millstream.spark")

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from millstream.hosting.context import NO_THROTTLE
 from millstream.spark.calls.processes import alive
 from millstream.spark.lanes.changelog import TaskChangelog
 from millstream.spark.lanes.context import LaneContext, state_directory
@@ -23,9 +24,6 @@ from millstream.task.records import OutputRecord, RawRecord
 from millstream.task.task import Task
 
 log = logging.getLogger("millstream.spark")
-
-#: Kafka Streams looks for closed windows at most once a second, by the wall clock; here that stands still in a batch.
-_NO_THROTTLE = {"emit_interval_ms_windowed_aggregation": 0, "emit_interval_ms_outer_join": 0}
 
 
 class VersionedTask:
@@ -220,10 +218,10 @@ class VersionedTask:
 
     def _restore(self, version: Version, now: int, global_state: GlobalState | None, at_least: Version | None) -> Task:
         program, task_id = self._program, self._id
-        context = host_context(program.config, task_id.name, LaneContext, defaults=_NO_THROTTLE)
+        context = host_context(program.config, task_id.name, LaneContext, defaults=NO_THROTTLE)
         context.batch_time = now
         context.state_directory = self._directory = self._fresh_directory()
-        context.plan_partitions = {
+        context.partitions = {
             **program.plan.external,
             **{program.real_name(topic): count for topic, count in program.plan.internal.items()},
         }

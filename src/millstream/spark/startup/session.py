@@ -20,6 +20,9 @@ from millstream.spark.startup.signals import signals_are_the_drivers
 
 #: A failed task is tried again; Spark's local mode would not do that by itself.
 _LOCAL_TRIES = 4
+#: On this machine Spark may run so many tasks more than an application has lanes. Lanes of SQL keep theirs as long as
+#: they run; what else runs in this process would wait for them for ever. A task that is not there takes nothing.
+_SPARE_TASKS = 64
 
 #: Spark's own JVM plans small batches and passes little on: the quick compiler alone, and no threads that collect.
 LOCAL_JVM = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
@@ -51,21 +54,27 @@ def spark_session(config: StreamsConfig) -> SparkSession:
     active = SparkSession.getActiveSession()
     if active is not None:
         return active
-    master = _master(config)
-    _choose_python(local=master.startswith("local["))
-    builder = SparkSession.builder.appName(config.application_id).master(master)
-    local, file = {}, None
-    if master.startswith("local["):
+    here = _local(config)
+    _choose_python(local=here is not None)
+    builder = SparkSession.builder.appName(config.application_id)
+    placed, file = {"spark.master": str(config.master)}, None
+    if here is not None:
+        lanes, tries = here
         file = None if _has_own_logging() else log_file(config)
         jvm = " ".join([LOCAL_JVM, *_logging(file), *class_archive.options_to_use()])
-        local = {"spark.driver.extraJavaOptions": jvm, **({} if file is None else {OPTION: str(file)})}
-    for name, value in {**_DEFAULTS, **local, **{key: str(value) for key, value in config.spark.items()}}.items():
+        placed = {
+            "spark.master": f"local[{lanes + _SPARE_TASKS},{tries}]",
+            "spark.driver.extraJavaOptions": jvm,
+            "spark.default.parallelism": str(lanes),
+            **({} if file is None else {OPTION: str(file)}),
+        }
+    for name, value in {**_DEFAULTS, **placed, **{key: str(value) for key, value in config.spark.items()}}.items():
         builder = builder.config(name, value)
-    with signals_are_the_drivers(local=bool(local)), start_is_logged(file):
+    with signals_are_the_drivers(local=here is not None), start_is_logged(file):
         session = builder.getOrCreate()
     session.sparkContext.setLogLevel("ERROR")
     logging.getLogger("py4j.clientserver").addFilter(is_news)
-    if local:
+    if here is not None:
         threading.Thread(target=_warm_up, args=(session,), name="warm-up", daemon=True).start()
     return session
 
@@ -101,10 +110,12 @@ def lanes_of(session: SparkSession) -> int:
     return max(1, session.sparkContext.defaultParallelism)
 
 
-def _master(config: StreamsConfig) -> str:
+def _local(config: StreamsConfig) -> tuple[int, int] | None:
+    """How many lanes an application has on this machine, and tries a task; None if its master is elsewhere."""
     if config.master is None:
-        return f"local[{config.num_stream_threads},{_LOCAL_TRIES}]"
-    plain = re.fullmatch(r"local\[(\d+|\*)\]|local", config.master)
-    if plain:
-        return f"local[{plain.group(1) or 1},{_LOCAL_TRIES}]"
-    return config.master
+        return config.num_stream_threads, _LOCAL_TRIES
+    found = re.fullmatch(r"local(?:\[(\d+|\*)(?:\s*,\s*(\d+))?\])?", config.master)
+    if found is None:
+        return None
+    lanes, tries = found.groups()
+    return (os.cpu_count() or 1) if lanes == "*" else int(lanes or 1), int(tries or _LOCAL_TRIES)

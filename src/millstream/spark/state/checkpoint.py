@@ -12,11 +12,12 @@ from typing import Any
 from pyarrow import fs
 
 from millstream.config import StreamsConfig
-from millstream.errors import StreamsError
+from millstream.errors import CheckpointDamaged, StreamsError
 from millstream.kafka.directories import state_directory
 from millstream.spark.plan import Plan, TaskId
 from millstream.spark.state.markers import BATCH
 from millstream.spark.state.statefiles import filesystem
+from millstream.spark.state.stateformat import HINT
 from millstream.topology.topology import Topology
 
 _NAME = "application.json"
@@ -169,8 +170,10 @@ class Checkpoint:
             with self._file_system.open_input_stream(path) as stream:
                 found: dict[str, Any] = json.loads(stream.read())
                 return found
-        except (OSError, ValueError) as error:
+        except OSError as error:
             raise StreamsError("the checkpoint cannot be read", detail=f"{path}: {error}") from error
+        except ValueError as error:
+            raise CheckpointDamaged("the checkpoint is damaged", detail=f"{path}: {error}", hint=HINT) from error
 
     def write(self, name: str, content: dict[str, Any]) -> None:
         """Write a note, as a whole or not at all."""

@@ -17,7 +17,7 @@ from typing import Any
 import msgspec
 from confluent_kafka import TopicPartition
 
-from millstream.errors import StreamsError
+from millstream.errors import CheckpointDamaged, StreamsError
 from millstream.spark.state.statefiles import Version
 
 
@@ -124,9 +124,9 @@ def check_marker(found: Marker, checkpoint: str, batch: int, content: str) -> No
         raise gone_back(found, f"batch {batch} is to be run" + (" with other records" if found.batch == batch else ""))
 
 
-def gone_back(found: Marker, here: str) -> StreamsError:
+def gone_back(found: Marker, here: str) -> CheckpointDamaged:
     """The checkpoint is older than what Kafka knows."""
-    return StreamsError(
+    return CheckpointDamaged(
         "the checkpoint has gone back behind its outputs",
         detail=f"the outputs of task {found.task} are out up to batch {found.batch}; in the checkpoint {here}. Results "
         "that are out would be written again, or others not at all",

@@ -30,7 +30,7 @@ from typing import NamedTuple
 
 from pyarrow import fs
 
-from millstream.errors import StateStoreError
+from millstream.errors import CheckpointDamaged, StateStoreError
 from millstream.spark.state import stateformat
 from millstream.spark.state.stateformat import BEGINNING as BEGINNING
 from millstream.spark.state.stateformat import HINT, Header, Reader, damaged, unreadable
@@ -246,13 +246,13 @@ class StateFiles:
         if at_least is not None and (newest is None or newest < at_least):
             raise _missing(self._path(_stem(at_least)), "Kafka says that it was written")
 
-    def _gap(self, name: str, wanted: Version | None, found: Version | None, files: list[_File]) -> StateStoreError:
+    def _gap(self, name: str, wanted: Version | None, found: Version | None, files: list[_File]) -> CheckpointDamaged:
         """The error for a file that does not follow the one before it."""
         path = self._path(name)
         if wanted is not None and wanted not in {file.version for file in files}:
             return _missing(self._path(_stem(wanted)), f"{path} follows it")
         follows, before = ("nothing" if version is None else _stem(version) for version in (wanted, found))
-        return StateStoreError(
+        return CheckpointDamaged(
             "state files do not fit together",
             detail=f"{path} follows {follows}, but the file before it is {before}",
             hint=HINT.replace("restore it", f"restore {self.directory}"),
@@ -358,5 +358,5 @@ def _stem(version: Version) -> str:
     return f"{version.batch:012d}-{version.wave:03d}"
 
 
-def _missing(path: str, why: str) -> StateStoreError:
-    return StateStoreError("a state file is missing", detail=f"{path} is not there: {why}", hint=HINT)
+def _missing(path: str, why: str) -> CheckpointDamaged:
+    return CheckpointDamaged("a state file is missing", detail=f"{path} is not there: {why}", hint=HINT)

@@ -21,7 +21,7 @@ import zlib
 from collections.abc import Iterable, Iterator
 from typing import IO, Any, NamedTuple
 
-from millstream.errors import StateStoreError
+from millstream.errors import CheckpointDamaged, StateStoreError
 
 MAGIC = b"MSF2"
 _OLD_MAGIC = b"MSF1"
@@ -164,13 +164,13 @@ class Reader:
         if _CHECKSUM.unpack(found) != (expected,):
             raise self._damaged(f"a checksum does not fit, in the {self._size - self._left} bytes from its beginning")
 
-    def _damaged(self, why: str) -> StateStoreError:
+    def _damaged(self, why: str) -> CheckpointDamaged:
         return damaged(self._path, why)
 
 
-def damaged(path: str, why: str) -> StateStoreError:
+def damaged(path: str, why: str) -> CheckpointDamaged:
     """The error for a file that cannot be used."""
-    return StateStoreError("a state file is damaged", detail=f"{path}: {why}", hint=HINT)
+    return CheckpointDamaged("a state file is damaged", detail=f"{path}: {why}", hint=HINT)
 
 
 def unreadable(path: str, error: OSError) -> StateStoreError:

@@ -10,6 +10,7 @@ from millstream.sql.conformance.functions import add_test_functions
 from millstream.sql.conformance.records import java_order, parsed_schema
 from millstream.sql.engine.context import Context
 from millstream.sql.engine.engine import Engine
+from millstream.sql.engine.progress import InputOffsets, QueryError, QueryProgress
 from millstream.sql.engine.queries import PersistentQuery, Queries, QueryRunner, QueryState
 from millstream.sql.engine.statements.create import make_source, with_clause
 from millstream.sql.engine.statements.properties import WithClause
@@ -161,7 +162,13 @@ class HeldQueries:
     def state(self, query: PersistentQuery) -> QueryState:
         return QueryState.RUNNING
 
-    def errors(self, query: PersistentQuery) -> list[str]:
+    def errors(self, query: PersistentQuery) -> list[QueryError]:
+        return []
+
+    def progress(self, query: PersistentQuery) -> QueryProgress:
+        return QueryProgress()
+
+    def offsets(self, query: PersistentQuery) -> list[InputOffsets]:
         return []
 
     def rows(self, query: PersistentQuery, store: str) -> StoredRows:

@@ -29,11 +29,11 @@ from millstream.sql.processing_log import ProcessingLog, PythonLog
 from millstream.sql.settings import Settings
 
 if TYPE_CHECKING:
-    from millstream.sql.engine.runners.spark_queries import SparkQueries
+    from millstream.sql.engine.runners.lane_queries import LaneQueries
 
 
 class Ksql:
-    """Executes statements; persistent queries run as applications on Spark, all in one session.
+    """Executes statements; persistent queries run in lanes on Spark, all of them in one job.
 
         config = StreamsConfig(application_id="shop", bootstrap_servers="broker:9092")
         with Ksql(config) as ksql:
@@ -61,15 +61,15 @@ class Ksql:
     ) -> None:
         from millstream.kafka.embedded import with_broker  # a test in memory needs neither Kafka nor Spark
         from millstream.sql.engine.runners.kafka_topics import KafkaTopics
-        from millstream.sql.engine.runners.spark_queries import SparkQueries
+        from millstream.sql.engine.runners.lane_queries import LaneQueries
 
         log = PythonLog() if log is None else log
         config = with_broker(config)
         values = {"ksql.service.id": f"{config.application_id}_", **(settings or {})}
-        runner = SparkQueries(config, log)
+        runner = LaneQueries(config, log)
         topics = KafkaTopics(config)
         self._start(topics, runner, Settings(values), functions, registry, log)
-        self._spark: SparkQueries | None = runner
+        self._spark: LaneQueries | None = runner
         self._leave: Callable[[], None] = topics.close
 
     @classmethod
@@ -118,7 +118,7 @@ class Ksql:
                 topics=topics,
                 queries=Queries(runner),
                 settings=settings,
-                registry=_registry(settings) if registry is None else registry,
+                registry=configured_registry(settings) if registry is None else registry,
                 log=log,
                 scripts=True,
             )
@@ -138,9 +138,9 @@ class Ksql:
     def query(self, sql: str) -> QueryAnswer:
         """The answer to a single SELECT.
 
-        A pull query (without EMIT) of a table is answered from the store behind it. On Spark that is a view of the
-        query that makes the table, and the answer is what it has committed. A pull query of a stream, and a push
-        query (EMIT CHANGES), read the topics to their end; for now this is done in memory only.
+        A pull query (without EMIT) of a table is answered from the store behind it: on Kafka by a view of the query
+        that makes the table, with what it has committed. A pull query of a stream, and a push query (EMIT CHANGES),
+        read the topics to their end; a server goes on with push queries.
 
         Raises:
             StatementError: it cannot be answered, or is no SELECT.
@@ -237,8 +237,8 @@ class Ksql:
         return True if self._spark is None else self._spark.wait(timeout)
 
     def metrics(self) -> dict[str, dict[str, float]]:
-        """The numbers of each persistent query by its id; see `KafkaStreams.metrics`."""
-        return {} if self._spark is None else {name: streams.metrics() for name, streams in self._spark.applications()}
+        """The numbers of each persistent query by its id: tasks, records processed and dropped, and those that wait."""
+        return {} if self._spark is None else self._spark.figures()
 
     @property
     def failure(self) -> MillstreamError | None:
@@ -259,7 +259,8 @@ class Ksql:
         self.close()
 
 
-def _registry(settings: Settings) -> SchemaRegistry | None:
+def configured_registry(settings: Settings) -> SchemaRegistry | None:
+    """The registry that `ksql.schema.registry.url` names, if it is set."""
     url = settings.get("ksql.schema.registry.url")
     if not url:
         return None

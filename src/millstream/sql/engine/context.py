@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from millstream.registry.schemas import SchemaRegistry
 from millstream.sql.catalogue import Catalogue
-from millstream.sql.engine.queries import Queries
+from millstream.sql.engine.queries import PushQuery, Queries
 from millstream.sql.engine.topics import Topics
 from millstream.sql.functions.registry import Registry
 from millstream.sql.processing_log import ProcessingLog, PythonLog
@@ -26,10 +26,13 @@ class Context:
     Attributes:
         settings: what SET and UNSET change.
         variables: what DEFINE and UNDEFINE change.
-        registry: None when no schema registry is configured.
+        registry: what statements ask and tell about schemas; None when no schema registry is configured.
+        live_registry: what running queries ask, if it is another: where statements are executed as they were planned
+            before, `registry` gives the answers of then.
         now: the time of records that are inserted without one, in milliseconds.
         scripts: whether RUN SCRIPT, and the assertions of ksqlDB's test tool, are statements.
         read_script: the text of a script that RUN SCRIPT names.
+        push_queries: those that clients look at now; only a server has any.
     """
 
     functions: Registry
@@ -37,12 +40,14 @@ class Context:
     queries: Queries
     settings: Settings = field(default_factory=Settings)
     registry: SchemaRegistry | None = None
+    live_registry: SchemaRegistry | None = None
     catalogue: Catalogue = field(default_factory=Catalogue)
     variables: dict[str, str] = field(default_factory=dict)
     log: ProcessingLog = field(default_factory=PythonLog)
     now: Callable[[], int] = _now
     scripts: bool = False
     read_script: Callable[[str], str] | None = None
+    push_queries: Callable[[], list[PushQuery]] = list
 
     def application_id(self, query_id: str) -> str:
         """The name of a query in Kafka."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from millstream.errors import RegistryError
@@ -18,7 +19,7 @@ from millstream.sql.engine.statements import (
     selection,
 )
 from millstream.sql.errors import SqlError, StatementError
-from millstream.sql.parser import parse_one, statements
+from millstream.sql.parser import Parsed, parse_one, statements
 from millstream.sql.tree import statements as tree
 
 Handler = Callable[[Context, Any, str], Entity | None]
@@ -88,20 +89,43 @@ class Engine:
         Raises:
             StatementError: it cannot be executed.
         """
+        return self.execute_parsed(self.parse(text))
+
+    def parse(self, text: str) -> Parsed:
+        """What a single statement means, with the types and variables there are now.
+
+        Raises:
+            StatementError: it means nothing.
+        """
         context = self.context
         substitute = context.settings.get("ksql.variable.substitution.enable", True)
-        try:
-            parsed = parse_one(text, types=context.catalogue.types, variables=context.variables if substitute else None)
+        with _about(text):
+            return parse_one(text, types=context.catalogue.types, variables=context.variables if substitute else None)
+
+    def execute_parsed(self, parsed: Parsed) -> list[Entity]:
+        """Execute what `parse` gave.
+
+        Raises:
+            StatementError: it cannot be executed.
+        """
+        with _about(parsed.text):
             if isinstance(parsed.statement, tree.RunScript):
-                return self.execute(control.script(context, parsed.statement))
+                return self.execute(control.script(self.context, parsed.statement))
             handler = _HANDLERS.get(type(parsed.statement))
             if handler is None:
                 raise StatementError("Statement not executable", statement=parsed.text)
-            entity = handler(context, parsed.statement, parsed.text)
-        except StatementError as error:
-            if error.statement is None:
-                error.statement = text
-            raise
-        except (SqlError, RegistryError) as error:
-            raise StatementError(error.primary, statement=text, detail=error.detail, hint=error.hint) from error
+            entity = handler(self.context, parsed.statement, parsed.text)
         return [] if entity is None else [entity]
+
+
+@contextmanager
+def _about(text: str) -> Iterator[None]:
+    """Have errors name the statement."""
+    try:
+        yield
+    except StatementError as error:
+        if error.statement is None:
+            error.statement = text
+        raise
+    except (SqlError, RegistryError) as error:
+        raise StatementError(error.primary, statement=text, detail=error.detail, hint=error.hint) from error

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
+from millstream.sql.engine.progress import InputOffsets, QueryError, QueryProgress
 from millstream.sql.errors import SqlError
 from millstream.sql.physical import Kept
 from millstream.sql.plan.steps import QueryPlan
@@ -69,6 +70,14 @@ class PersistentQuery:
         return self.plan.sink
 
 
+@dataclass(frozen=True)
+class PushQuery:
+    """A push query that a client looks at."""
+
+    id: str
+    sql: str
+
+
 class QueryRunner(Protocol):
     """What runs persistent queries."""
 
@@ -87,8 +96,18 @@ class QueryRunner(Protocol):
     def state(self, query: PersistentQuery) -> QueryState:
         """What it does."""
 
-    def errors(self, query: PersistentQuery) -> list[str]:
+    def errors(self, query: PersistentQuery) -> list[QueryError]:
         """What went wrong lately."""
+
+    def progress(self, query: PersistentQuery) -> QueryProgress:
+        """What this server does for it."""
+
+    def offsets(self, query: PersistentQuery) -> list[InputOffsets]:
+        """How far it is in the inputs that this server reads for it.
+
+        Raises:
+            MillstreamError: Kafka cannot be asked.
+        """
 
     def rows(self, query: PersistentQuery, store: str) -> StoredRows:
         """What a store of a query holds now.
@@ -115,6 +134,26 @@ class Queries:
         self.runner = runner
         self._queries: dict[str, PersistentQuery] = {}
         self._next_number = 0
+
+    def copy(self, runner: QueryRunner | None = None) -> Queries:
+        """The same queries in a list of its own; nothing is started.
+
+        Args:
+            runner: who is told of changes to the copy; the same as before unless given.
+        """
+        copied = Queries(self.runner if runner is None else runner)
+        copied._queries = dict(self._queries)
+        copied._next_number = self._next_number
+        return copied
+
+    @property
+    def next_number(self) -> int:
+        """The number in the id of the next query that gets one."""
+        return self._next_number
+
+    def number_from(self, number: int) -> None:
+        """Give the next query this number: servers that execute the same statements must give the same ids."""
+        self._next_number = number
 
     def __iter__(self) -> Iterator[PersistentQuery]:
         return iter(self._queries.values())

@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from millstream.sql.errors import SqlError
+
 
 @dataclass(frozen=True, slots=True)
 class TopicDescription:
@@ -61,6 +63,20 @@ class Topics(Protocol):
 
     def read(self, name: str, *, from_beginning: bool) -> Iterable[TopicRecord]:
         """Records of a topic as they come, without end unless the topics end (those in memory do)."""
+
+
+def check_alike(wanted: TopicDescription, existing: TopicDescription) -> None:
+    """See that a topic that is there can be taken for one that is wanted.
+
+    Raises:
+        SqlError: it has other partitions or copies.
+    """
+    if wanted.partitions != existing.partitions or wanted.replicas not in (-1, existing.replicas):
+        raise SqlError(
+            f"A Kafka topic with the name '{wanted.name}' already exists, with different partition/replica "
+            f"configuration than required. KSQL expects {wanted.partitions} partitions (topic has "
+            f"{existing.partitions}), and {wanted.replicas} replication factor (topic has {existing.replicas})."
+        )
 
 
 class InMemoryTopics:

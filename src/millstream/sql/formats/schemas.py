@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from millstream.errors import RegistryError
 from millstream.registry.schemas import RegisteredSchema, SchemaRegistry
-from millstream.sql.errors import SqlError
+from millstream.sql.errors import RegistryMissing, SqlError
 from millstream.sql.formats.catalogue import format_of
 from millstream.sql.formats.connect.schema import to_columns
 from millstream.sql.formats.format import RegistryFormat, Target
@@ -112,7 +112,7 @@ def new_schema(
     if not isinstance(format, RegistryFormat) or not columns:
         return None
     if registry is None:
-        raise SqlError(
+        raise RegistryMissing(
             f"Cannot create topic '{topic}' with format {format.name} without configuring 'ksql.schema.registry.url'"
         )
     if if_exists or registry.latest(subject(topic, is_key=is_key)) is None:

@@ -9,7 +9,7 @@ from millstream.registry.schemas import RegisteredSchema, SchemaRegistry
 from millstream.registry.wire import SIZE as SIZE
 from millstream.registry.wire import prefix as prefix
 from millstream.registry.wire import schema_id_of as schema_id_of
-from millstream.sql.errors import SqlError
+from millstream.sql.errors import RegistryMissing, SqlError
 from millstream.sql.formats.format import Target
 
 T = TypeVar("T")
@@ -22,7 +22,7 @@ def registry_of(target: Target) -> SchemaRegistry:
         SqlError: there is none.
     """
     if target.registry is None:
-        raise SqlError(
+        raise RegistryMissing(
             f"Cannot create topic '{target.topic}' with format {target.encoding.format.name} "
             "without configuring 'ksql.schema.registry.url'"
         )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any
 
@@ -40,6 +40,15 @@ class PullPlan:
     _accepts: Callable[[Any, _Row | None], bool] | None
     _project: Callable[[_Row], _Row]
     _limit: int | None
+
+    @property
+    def is_of_keys(self) -> bool:
+        """Whether all that is looked up are keys."""
+        return all(isinstance(lookup, KeyLookup) for lookup in self.lookups)
+
+    def of_key(self, key: tuple[Any, ...]) -> PullPlan:
+        """The same for another key, where nothing but to have that key is asked of rows."""
+        return replace(self, lookups=[KeyLookup(key)], _accepts=None)
 
     def answer(self, rows: StoredRows) -> Iterator[_Row]:
         """The rows of the answer; they are looked up as they are taken."""

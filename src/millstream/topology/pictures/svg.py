@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from xml.sax.saxutils import escape
+from xml.sax.saxutils import escape, quoteattr
 
 from millstream.topology.description import NodeDescription, TopologyDescription
 from millstream.topology.pictures.arrange import Arrangement, Frame, arrange, node_key, store_key
@@ -35,8 +35,13 @@ text.title { paint-order: stroke; stroke: #f8fafc; stroke-width: 5px; stroke-lin
 """
 
 
-def draw_svg(description: TopologyDescription) -> str:
-    """Draw sub-topologies as frames with boxes for nodes and cylinders for stores, and topics between them."""
+def draw_svg(description: TopologyDescription, *, styled: bool = True) -> str:
+    """Draw sub-topologies as frames with boxes for nodes and cylinders for stores, and topics between them.
+
+    Args:
+        description: what to draw.
+        styled: whether the drawing says how it looks; else the page that it is put into does.
+    """
     drawn = parts(description)
     sizes: dict[str, Point] = {}
     topics: dict[str, Point] = {}
@@ -51,7 +56,7 @@ def draw_svg(description: TopologyDescription) -> str:
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{height:.0f}" '
         f'viewBox="0 0 {width:.0f} {height:.0f}" role="img">',
         "<title>Topology</title>",
-        f"<style>{_STYLE}</style>",
+        *([f"<style>{_STYLE}</style>"] if styled else []),
         '<defs><marker id="arrow" viewBox="0 0 10 10" refX="9" refY="5" markerWidth="7" markerHeight="7" '
         'orient="auto"><path d="M0 1 L10 5 L0 9 z" fill="#64748b"/></marker></defs>',
         f'<g transform="translate({_MARGIN:.0f} {_MARGIN:.0f})">',
@@ -134,7 +139,7 @@ def _node(node: NodeDescription, place: Point, size: Point) -> str:
     (centre, top), (width, height) = place, size
     return "".join(
         [
-            f"<g><title>{escape(str(node))}</title>",
+            f"<g data-node={quoteattr(node.name)}><title>{escape(str(node))}</title>",
             f'<rect class="{kind(node)}" x="{centre - width / 2:.1f}" y="{top:.1f}" width="{width:.1f}" '
             f'height="{height:.1f}" rx="6"/>',
             _text(kind(node).upper(), centre, top + 17, "role"),
@@ -150,7 +155,8 @@ def _store(name: str, place: Point, size: Point) -> str:
     lid, radius = top + _LID, width / 2
     return "".join(
         [
-            f'<g><path class="store" d="M{left:.1f} {lid:.1f} A{radius:.1f} {_LID} 0 0 1 {right:.1f} {lid:.1f} '
+            f"<g data-store={quoteattr(name)}>"
+            f'<path class="store" d="M{left:.1f} {lid:.1f} A{radius:.1f} {_LID} 0 0 1 {right:.1f} {lid:.1f} '
             f'V{bottom - _LID:.1f} A{radius:.1f} {_LID} 0 0 1 {left:.1f} {bottom - _LID:.1f} Z"/>',
             f'<path class="store" fill-opacity="0" d="M{left:.1f} {lid:.1f} A{radius:.1f} {_LID} 0 0 0 '
             f'{right:.1f} {lid:.1f}"/>',
@@ -164,7 +170,8 @@ def _store(name: str, place: Point, size: Point) -> str:
 def _topic(name: str, place: Point, size: Point) -> str:
     (centre, top), (width, height) = place, size
     return (
-        f'<g><rect class="topic" x="{centre - width / 2:.1f}" y="{top:.1f}" width="{width:.1f}" '
+        f"<g data-topic={quoteattr(name)}>"
+        f'<rect class="topic" x="{centre - width / 2:.1f}" y="{top:.1f}" width="{width:.1f}" '
         f'height="{height:.1f}" rx="{height / 2:.1f}"/>{_text(name, centre, top + height / 2 + 4)}</g>'
     )
 

@@ -24,6 +24,8 @@ from millstream.views.instance.reading import Reading
 log = logging.getLogger("millstream.views")
 
 _TICK_SECONDS = 0.1
+#: How often an instance that is alone looks whether its copies are as they should be, once they have read up.
+_READY_SECONDS = 1.0
 _LEAVE_SECONDS = 5.0
 #: For so long the group waits for a member that went without a word; it may come back and have what it had.
 _SESSION_MS = 10_000
@@ -36,9 +38,11 @@ class Members:
         config: the application's configuration.
         instance: this instance.
         reading: its copies.
+        alone: it has copies of everything, and neither asks nor tells others.
     """
 
-    def __init__(self, config: StreamsConfig, instance: Instance, reading: Reading) -> None:
+    def __init__(self, config: StreamsConfig, instance: Instance, reading: Reading, *, alone: bool = False) -> None:
+        self._is_alone = alone
         self._config = config
         self._instance = instance
         self._reading = reading
@@ -64,6 +68,9 @@ class Members:
     def run(self, layout: Layout) -> None:
         """Keep touch until stopped."""
         self.change(layout)
+        if self._is_alone:
+            self._run_alone()
+            return
         topic = announcements.announcements_topic(self._config.application_id).name
         group = self._join() if self._tasks else None
         listener = self._listen(topic)
@@ -93,6 +100,17 @@ class Members:
             listener.close()
             if group is not None:
                 group.close()
+
+    def _run_alone(self) -> None:
+        """Answer for all tasks."""
+        while not self._stop.is_set():
+            self._owned = frozenset(self._tasks.values())
+            now, announcement = time.monotonic(), self._announcement()
+            self._roster.speak(announcement, now)
+            self._place(now)
+            is_ready = all(announcement.has_all_of(name) for name in self._tasks)
+            self._stop.wait(_READY_SECONDS if is_ready else _TICK_SECONDS)
+        self.alive = {}
 
     def _join(self) -> Consumer:
         consumer = make_consumer(

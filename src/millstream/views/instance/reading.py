@@ -25,7 +25,10 @@ from millstream.views.instance.layout import Layout
 log = logging.getLogger("millstream.views")
 
 _POLL_SECONDS = 0.1
+#: How many records are taken at a time: many as long as copies are being made, fewer when questions are answered, which
+#: wait meanwhile.
 _AT_ONCE = 5000
+_AT_ONCE_BESIDE_QUESTIONS = 500
 _CHECKPOINT_SECONDS = 5.0
 #: The files of tasks that have gone elsewhere are kept for so long, in case they come back.
 _UNUSED_SECONDS = 600.0
@@ -102,7 +105,9 @@ class Reading:
                 self._adapt()
                 first = self._consumer.poll(_POLL_SECONDS)
                 if first is not None:
-                    self._take([first, *self._consumer.consume(_AT_ONCE, 0)])
+                    answering = all(copy.has_read_up for copy in self.copies.values())
+                    most = _AT_ONCE_BESIDE_QUESTIONS if answering else _AT_ONCE
+                    self._take([first, *self._consumer.consume(most, 0)])
                 if time.monotonic() - self._saved > _CHECKPOINT_SECONDS:
                     self._save()
         finally:

@@ -39,6 +39,7 @@ class ViewServer:
         stores: the stores that can be asked.
         instance: this instance.
         directory: where the views are.
+        alone: this instance has copies of everything, and knows of no others.
     """
 
     def __init__(
@@ -48,12 +49,15 @@ class ViewServer:
         stores: Iterable[ViewStore],
         instance: Instance,
         directory: Path,
+        *,
+        alone: bool = False,
     ) -> None:
+        self._is_alone = alone
         self._stores = tuple(stores)
         self._directory = directory
         self._config = config
         self.reading = Reading(topology, config, directory)
-        self.members = Members(config, instance, self.reading)
+        self.members = Members(config, instance, self.reading, alone=alone)
         #: Topics and tasks; None as long as topics are missing.
         self.layout: Layout | None = None
         #: Why nothing can be asked, before there is a layout.
@@ -143,7 +147,8 @@ class ViewServer:
             try:
                 found = look_up(self._stores, self._admin)
                 if isinstance(found, Layout):
-                    self._admin.create_topics([announcements.announcements_topic(self._config.application_id)])
+                    if not self._is_alone:
+                        self._admin.create_topics([announcements.announcements_topic(self._config.application_id)])
                     return found
                 self.waiting_for = f"topics are missing: {', '.join(found)}; the application makes them when it starts"
             except KafkaError as error:
@@ -159,7 +164,8 @@ class ViewServer:
                 copy.look(source[1], end, now)
 
     def _look_at_topics(self) -> None:
-        self._admin.ensure_topic(announcements.announcements_topic(self._config.application_id))  # a reset deletes it
+        if not self._is_alone:  # a reset deletes it
+            self._admin.ensure_topic(announcements.announcements_topic(self._config.application_id))
         found = look_up(self._stores, self._admin)
         if isinstance(found, Layout) and found != self.layout:
             self.layout = found

@@ -56,7 +56,7 @@ def test_extended_lists_describe(ksql: Ksql) -> None:
 
 def test_describe(ksql: Ksql) -> None:
     described = ask(ksql, "DESCRIBE s EXTENDED;")["sourceDescription"]
-    assert [(field["name"], field["type"]) for field in described["fields"]] == [
+    assert [(field["name"], field.get("type")) for field in described["fields"]] == [
         ("ID", "KEY"),
         ("A", None),
         ("H", "HEADER"),

@@ -7,9 +7,10 @@ from collections.abc import Iterator
 
 from millstream.sql.catalogue import Source
 from millstream.sql.engine.answers.entities import QueryDescription, RunningQuery, SourceDescription, SourceInfo
+from millstream.sql.engine.answers.live_figures import error_statistics, offset_summary, statistics
 from millstream.sql.engine.answers.schema_info import FieldInfo
 from millstream.sql.engine.context import Context
-from millstream.sql.engine.queries import PersistentQuery, QueryState
+from millstream.sql.engine.queries import PersistentQuery, PushQuery, QueryState
 from millstream.sql.plan.steps import Step
 from millstream.sql.schema.columns import Schema
 
@@ -39,14 +40,21 @@ def running_query(context: Context, query: PersistentQuery) -> RunningQuery:
     )
 
 
+def push_query(query: PushQuery) -> RunningQuery:
+    """A push query in a list."""
+    running = QueryState.RUNNING.value
+    return RunningQuery(query.id, query.sql, (), (), running, "PUSH", {running: 1})
+
+
 def describe_source(context: Context, source: Source, *, extended: bool) -> SourceDescription:
     """A stream or table."""
     topic = context.topics.describe(source.topic) if extended else None
+    reading, writing = context.queries.reading(source.name), context.queries.writing(source.name)
     return SourceDescription(
         source.name,
         None if source.window is None else source.window.type.value,
-        tuple(running_query(context, query) for query in context.queries.reading(source.name)),
-        tuple(running_query(context, query) for query in context.queries.writing(source.name)),
+        tuple(running_query(context, query) for query in reading),
+        tuple(running_query(context, query) for query in writing),
         FieldInfo.all_of(source.schema),
         source.kind.value,
         "" if source.timestamp is None else source.timestamp.name,
@@ -54,6 +62,9 @@ def describe_source(context: Context, source: Source, *, extended: bool) -> Sour
         source.formats.value.format.name,
         source.topic,
         extended,
+        statistics=statistics(context, reading) if extended else "",
+        error_stats=error_statistics(context, reading) if extended else "",
+        query_offset_summaries=tuple(offset_summary(context, query) for query in writing) if extended else (),
         partitions=0 if topic is None else topic.partitions,
         replication=0 if topic is None else topic.replicas,
         statement=source.sql,

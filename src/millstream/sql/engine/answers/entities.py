@@ -8,10 +8,12 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import Any, ClassVar
 
 from millstream.sql.engine.answers.rows import as_json
 from millstream.sql.engine.answers.schema_info import FieldInfo, SchemaInfo
+from millstream.sql.engine.progress import QueryError
 from millstream.sql.schema.columns import Column
 
 
@@ -62,13 +64,17 @@ class CommandStatus:
 
 @dataclass(frozen=True, kw_only=True)
 class CurrentStatus(Entity):
-    """The answer to what changes something."""
+    """The answer to what changes something.
+
+    Attributes:
+        command_sequence_number: its place in the command topic; -1 if it has none.
+    """
 
     type: ClassVar[str] = "currentStatus"
 
     command_id: CommandId
     command_status: CommandStatus
-    command_sequence_number: int = 0
+    command_sequence_number: int = -1
 
     @property
     def message(self) -> str:
@@ -106,6 +112,16 @@ class AssertSchemaResult(Entity):
     subject: str | None
     id: int | None
     exists: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class TerminatedQuery(Entity):
+    """The answer to TERMINATE of a push query."""
+
+    type: ClassVar[str] = "terminate_query"
+
+    query_id: str
+    was_terminated: bool
 
 
 # Lists.
@@ -250,6 +266,32 @@ class VariablesList(Entity):
 
 
 @dataclass(frozen=True)
+class ConsumerPartitionOffsets:
+    """How far a query is in a partition."""
+
+    partition: int
+    log_start_offset: int
+    log_end_offset: int
+    consumer_offset: int
+
+
+@dataclass(frozen=True)
+class QueryTopicOffsetSummary:
+    """How far a query is in a topic."""
+
+    kafka_topic: str
+    offsets: tuple[ConsumerPartitionOffsets, ...]
+
+
+@dataclass(frozen=True)
+class QueryOffsetSummary:
+    """How far a query is."""
+
+    group_id: str
+    topic_summaries: tuple[QueryTopicOffsetSummary, ...]
+
+
+@dataclass(frozen=True)
 class SourceDescription:
     """A stream or table, described.
 
@@ -273,8 +315,10 @@ class SourceDescription:
     partitions: int = 0
     replication: int = 0
     statement: str = ""
-    query_offset_summaries: tuple[Any, ...] = ()
+    query_offset_summaries: tuple[QueryOffsetSummary, ...] = ()
     source_constraints: tuple[str, ...] = ()
+    cluster_statistics: tuple[Any, ...] = ()
+    cluster_error_stats: tuple[Any, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -313,8 +357,9 @@ class QueryDescription:
     execution_plan: str
     state: str
     overridden_properties: Mapping[str, Any] = field(default_factory=dict)
+    ksql_host_query_status: Mapping[str, str] = field(default_factory=dict)
     query_type: str = "PERSISTENT"
-    query_errors: tuple[str, ...] = ()
+    query_errors: tuple[QueryError, ...] = ()
     tasks_metadata: tuple[Any, ...] = ()
     consumer_group_id: str | None = None
 
@@ -372,7 +417,8 @@ class FunctionDescriptionEntity(Entity):
 
     def to_json(self) -> dict[str, Any]:
         content = super().to_json()
-        return {**content, "type": content.pop("kind")}
+        content["type"] = content.pop("kind")
+        return content
 
 
 @dataclass(frozen=True)
@@ -388,6 +434,12 @@ class PrintedRecord:
     key: str
     value: str
     partition: int
+
+    @property
+    def line(self) -> str:
+        """As ksqlDB writes it."""
+        time = "N/A" if self.rowtime < 0 else _shown_time(self.rowtime)
+        return f"rowtime: {time}, key: {self.key}, value: {self.value}, partition: {self.partition}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -432,12 +484,23 @@ class QueryAnswer(Entity):
         return {"@type": self.type, "statementText": self.statement_text, "warnings": [], **content}
 
 
+def _shown_time(milliseconds: int) -> str:
+    seconds, rest = divmod(milliseconds, 1000)
+    try:
+        shown = datetime.fromtimestamp(seconds, UTC)
+    except (ValueError, OverflowError, OSError):  # later than Python's last year
+        return str(milliseconds)
+    return f"{shown:%Y/%m/%d %H:%M:%S}.{rest:03} Z"
+
+
 def _camel(name: str) -> str:
     first, *rest = name.split("_")
     return first + "".join(part.capitalize() for part in rest)
 
 
 def _json(value: Any) -> Any:
+    if isinstance(value, (SchemaInfo, FieldInfo)):
+        return value.to_json()
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return {_camel(item.name): _json(getattr(value, item.name)) for item in dataclasses.fields(value)}
     if isinstance(value, Mapping):

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import base64
+from collections.abc import Callable, Sequence
 from decimal import Decimal
 from typing import Any
 
+from millstream.sql.schema.columns import Column
 from millstream.sql.schema.types import SqlArray, SqlMap, SqlStruct, SqlType
 
 
@@ -20,6 +22,14 @@ def plain(kind: SqlType, value: Any) -> Any:
     if isinstance(kind, SqlStruct):
         return {field.name: plain(field.type, item) for field, item in zip(kind.fields, value, strict=True)}
     return value
+
+
+def plain_rows(columns: Sequence[Column]) -> Callable[[tuple[Any, ...]], tuple[Any, ...]]:
+    """What makes the rows of these columns plain."""
+    kinds = [column.type for column in columns]
+    if not any(isinstance(kind, SqlArray | SqlMap | SqlStruct) for kind in kinds):
+        return tuple
+    return lambda row: tuple(plain(kind, value) for kind, value in zip(kinds, row, strict=True))
 
 
 def as_json(value: Any) -> Any:

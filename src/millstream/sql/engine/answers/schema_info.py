@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from millstream.sql.schema.columns import Column, Namespace, Schema
 from millstream.sql.schema.types import SqlArray, SqlDecimal, SqlMap, SqlStruct, SqlType
@@ -17,6 +18,15 @@ class SchemaInfo:
     fields: tuple[FieldInfo, ...] | None = None
     member_schema: SchemaInfo | None = None
     parameters: Mapping[str, int] = field(default_factory=dict)
+
+    def to_json(self) -> dict[str, Any]:
+        """The server's form: parameters only where there are some."""
+        shown: dict[str, Any] = {
+            "type": self.type,
+            "fields": None if self.fields is None else [item.to_json() for item in self.fields],
+            "memberSchema": None if self.member_schema is None else self.member_schema.to_json(),
+        }
+        return {**shown, "parameters": dict(self.parameters)} if self.parameters else shown
 
     @classmethod
     def of(cls, kind: SqlType) -> SchemaInfo:
@@ -41,6 +51,15 @@ class FieldInfo:
     schema: SchemaInfo
     type: str | None = None
     header_key: str | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """The server's form: what is not of the value says so, what is says nothing."""
+        shown: dict[str, Any] = {"name": self.name, "schema": self.schema.to_json()}
+        if self.type is not None:
+            shown["type"] = self.type
+        if self.header_key is not None:
+            shown["headerKey"] = self.header_key
+        return shown
 
     @classmethod
     def of(cls, column: Column) -> FieldInfo:

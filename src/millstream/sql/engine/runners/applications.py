@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 from dataclasses import dataclass, replace
 from datetime import timedelta
-from pathlib import Path
 from typing import Any
 
 from millstream.config import StreamsConfig
@@ -51,7 +50,6 @@ def application_config(base: StreamsConfig, query: PersistentQuery, log: Process
         base,
         application_id=query.application_id,
         deserialization_exception_handler=_unreadable(query, log),
-        checkpoint_location=_checkpoint(base, query),
         **_from_settings(base, query.settings),
     )
 
@@ -60,13 +58,6 @@ def _unreadable(query: PersistentQuery, log: ProcessingLog) -> SkipUnreadable | 
     if query.settings.get("ksql.fail.on.deserialization.error", False):
         return LogAndFailExceptionHandler()
     return SkipUnreadable(query.id, log)
-
-
-def _checkpoint(base: StreamsConfig, query: PersistentQuery) -> str | None:
-    location = base.checkpoint_location
-    if location is None:
-        return None
-    return str(location / query.id) if isinstance(location, Path) else f"{location.rstrip('/')}/{query.id}"
 
 
 def _from_settings(base: StreamsConfig, settings: Settings) -> dict[str, Any]:

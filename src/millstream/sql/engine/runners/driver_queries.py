@@ -7,6 +7,7 @@ from collections import deque
 from collections.abc import Callable
 
 from millstream.config import StreamsConfig
+from millstream.sql.engine.progress import InputOffsets, QueryError, QueryProgress
 from millstream.sql.engine.queries import PersistentQuery, QueryState
 from millstream.sql.engine.runners.applications import application_config
 from millstream.sql.engine.topics import InMemoryTopics, TopicRecord
@@ -88,7 +89,13 @@ class DriverQueries:
     def state(self, query: PersistentQuery) -> QueryState:
         return QueryState.PAUSED if query.id in self._paused else QueryState.RUNNING
 
-    def errors(self, query: PersistentQuery) -> list[str]:
+    def errors(self, query: PersistentQuery) -> list[QueryError]:
+        return []
+
+    def progress(self, query: PersistentQuery) -> QueryProgress:
+        return QueryProgress()
+
+    def offsets(self, query: PersistentQuery) -> list[InputOffsets]:
         return []
 
     def rows(self, query: PersistentQuery, store: str) -> StoredRows:

@@ -14,8 +14,7 @@ from millstream.kafka.admin import Admin
 from millstream.kafka.clients import make_admin, make_consumer, make_producer
 from millstream.kafka.errors import translate
 from millstream.kafka.topics import NewTopic
-from millstream.sql.engine.topics import TopicDescription, TopicRecord
-from millstream.sql.errors import SqlError
+from millstream.sql.engine.topics import TopicDescription, TopicRecord, check_alike
 
 _SECONDS = 30.0
 _POLL_SECONDS = 0.5
@@ -56,12 +55,7 @@ class KafkaTopics:
         existing = self.describe(topic.name)
         if existing is None:
             return False
-        if topic.partitions != existing.partitions or topic.replicas not in (-1, existing.replicas):
-            raise SqlError(
-                f"A Kafka topic with the name '{topic.name}' already exists, with different partition/replica "
-                f"configuration than required. KSQL expects {topic.partitions} partitions (topic has "
-                f"{existing.partitions}), and {topic.replicas} replication factor (topic has {existing.replicas})."
-            )
+        check_alike(topic, existing)
         return True
 
     def create(self, topic: TopicDescription) -> bool:

@@ -18,7 +18,7 @@ from millstream.sql.engine.answers.entities import (
 )
 from millstream.sql.engine.context import Context
 from millstream.sql.engine.queries import PersistentQuery, QueryKind
-from millstream.sql.errors import SqlError
+from millstream.sql.errors import AssertionFailed, RegistryMissing, SqlError
 from millstream.sql.settings import definition_of
 from millstream.sql.tree.expressions import IntegerLiteral, LongLiteral
 from millstream.sql.tree.queries import Duration
@@ -134,8 +134,8 @@ def _chosen(context: Context, query_id: str | None) -> list[PersistentQuery]:
 def _status(query_id: str | None, action: str, message: str, text: str) -> CurrentStatus:
     return CurrentStatus(
         statement_text=text,
-        command_id=CommandId("terminate", query_id or "ALL", "execute"),
-        command_status=CommandStatus(message, query_id=query_id),
+        command_id=CommandId(action, query_id or "ALL", "execute"),
+        command_status=CommandStatus(message),
     )
 
 
@@ -173,7 +173,7 @@ def assert_schema(context: Context, statement: AssertSchema, text: str) -> Entit
     """ASSERT [NOT EXISTS] SCHEMA: waits until it holds."""
     registry = context.registry
     if registry is None:
-        raise SqlError("Cannot assert schemas without a schema registry: set 'ksql.schema.registry.url'")
+        raise RegistryMissing("Cannot assert schemas without a schema registry: set 'ksql.schema.registry.url'")
     subject, number = statement.subject, statement.id
     named = " ".join(
         part
@@ -203,7 +203,7 @@ def _wait_for(problem: Callable[[], str | None], seconds: float) -> None:
     end = time.monotonic() + seconds
     while (found := problem()) is not None:
         if time.monotonic() >= end:
-            raise SqlError(found)
+            raise AssertionFailed(found)
         time.sleep(_POLL_SECONDS)
 
 

@@ -41,7 +41,7 @@ def drop_source(context: Context, statement: DropSource, text: str) -> Entity:
         _delete_topic(context, source, query)
     context.catalogue.remove(name)  # at last: until then the statement can be repeated
     message = f"Source {quote(name)} (topic: {source.topic}) was dropped."
-    return _status(kind, quote(name), "drop", message, text)
+    return _status(kind, name, "drop", message, text)
 
 
 def _delete_topic(context: Context, source: Source, ended: PersistentQuery | None) -> None:
@@ -112,7 +112,7 @@ def alter_source(context: Context, statement: AlterSource, text: str) -> Entity:
     check_source_upgrade(source, altered)
     context.catalogue.put(altered)
     shown = "Stream" if source.kind is SourceKind.STREAM else "Table"
-    return _status(kind, quote(name), "alter", f"{shown} {name} altered.", text)
+    return _status(kind, name, "alter", f"{shown} {name} altered.", text)
 
 
 def create_type(context: Context, statement: CreateType, text: str) -> Entity:

@@ -9,7 +9,7 @@ from millstream.errors import RegistryError
 from millstream.sql.catalogue import Source
 from millstream.sql.engine.context import Context
 from millstream.sql.engine.statements.properties import WithClause
-from millstream.sql.errors import SqlError
+from millstream.sql.errors import RegistryMissing, SqlError
 from millstream.sql.formats import (
     Inferred,
     RegisteredSchema,
@@ -105,7 +105,7 @@ def _infer(
 
 def _registry(context: Context, info: FormatInfo, topic: str) -> SchemaRegistry:
     if context.registry is None:
-        raise SqlError(
+        raise RegistryMissing(
             f"Cannot create topic '{topic}' with format {info.name} without configuring 'ksql.schema.registry.url'"
         )
     return context.registry

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -16,6 +17,7 @@ from millstream.sql.expressions import evaluate_constant
 from millstream.sql.formats import SchemaRegistry, format_of, schema_of, serde, subject
 from millstream.sql.schema.columns import PSEUDO_COLUMNS, ROWTIME, Column
 from millstream.sql.schema.types import quote
+from millstream.sql.settings import Settings
 from millstream.sql.tree.expressions import Expression
 from millstream.sql.tree.format import format_expression
 from millstream.sql.tree.statements import InsertValues, SourceKind
@@ -32,7 +34,8 @@ class Values:
 
 def insert_values(context: Context, statement: InsertValues, text: str) -> None:
     """Write a record."""
-    source = _target(context.catalogue, statement)
+    source = target_of(context.catalogue, statement.target)
+    check_topic(context.settings, source.topic)
     if not context.settings.get("ksql.insert.into.values.enabled", True):
         raise SqlError(
             "The server has disabled INSERT INTO ... VALUES functionality. To enable it, restart your ksqlDB server "
@@ -52,17 +55,21 @@ def _record(context: Context, source: Source, statement: InsertValues, registry:
     values = values_of(context, source, statement.columns, statement.values)
     key = None
     if values.key:
-        _check_key_schema(registry, source)
+        check_key_schema(registry, source)
         key = _bytes(registry, source, values.key, is_key=True)
     return TopicRecord(source.topic, key, _bytes(registry, source, values.row, is_key=False), values.timestamp)
 
 
-def _target(catalogue: Catalogue, statement: InsertValues) -> Source:
-    source = catalogue.get(statement.target)
+def target_of(catalogue: Catalogue, name: str) -> Source:
+    """A stream or table that rows can be inserted into.
+
+    Raises:
+        SqlError: there is none of that name, or it takes no rows.
+    """
+    source = catalogue.get(name)
     if source is None:
         raise SqlError(
-            f"Cannot insert values into an unknown stream/table: {quote(statement.target)}"
-            f"{alternatives(catalogue, statement.target)}"
+            f"Cannot insert values into an unknown stream/table: {quote(name)}{alternatives(catalogue, name)}"
         )
     if source.window is not None:
         raise SqlError("Cannot insert values into windowed stream/table!")
@@ -71,6 +78,17 @@ def _target(catalogue: Catalogue, statement: InsertValues) -> Source:
     if source.schema.headers:
         raise SqlError(f"Cannot insert into {source.name} because it has header columns")
     return source
+
+
+def check_topic(settings: Settings, topic: str) -> None:
+    """See that the topic is not one of those that nobody but their owner writes to.
+
+    Raises:
+        SqlError: it is.
+    """
+    patterns = str(settings.get("ksql.readonly.topics", "")).split(",")
+    if any(re.fullmatch(pattern.strip(), topic) for pattern in patterns):
+        raise SqlError(f"Cannot insert values into read-only topic: {topic}")
 
 
 def alternatives(catalogue: Catalogue, name: str, kind: SourceKind | None = None) -> str:
@@ -129,7 +147,7 @@ def _evaluate(context: Context, source: Source, name: str, expression: Expressio
     return evaluate_constant(expression, column.type, context.functions, name=name, config=context.settings)
 
 
-def _check_key_schema(registry: SchemaRegistry | None, source: Source) -> None:
+def check_key_schema(registry: SchemaRegistry | None, source: Source) -> None:
     """See that the key's schema is the registered one: another would send equal keys to different partitions."""
     encoding = source.formats.key
     if registry is None or not format_of(encoding.format.name).infers_schemas:

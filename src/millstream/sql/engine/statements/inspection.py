@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
-from millstream.sql.engine.answers.descriptions import describe_query, describe_source, running_query, source_info
+from millstream.config import is_secret
+from millstream.sql.engine.answers.descriptions import (
+    describe_query,
+    describe_source,
+    push_query,
+    running_query,
+    source_info,
+)
 from millstream.sql.engine.answers.entities import (
     Entity,
     FunctionArgument,
@@ -101,7 +108,8 @@ def _show_queries(context: Context, text: str, *, extended: bool) -> Entity:
     if extended:
         described = tuple(describe_query(context, query) for query in context.queries)
         return QueryDescriptionsEntity(statement_text=text, query_descriptions=described)
-    return QueriesList(statement_text=text, queries=tuple(running_query(context, query) for query in context.queries))
+    queries = [running_query(context, query) for query in context.queries]
+    return QueriesList(statement_text=text, queries=(*queries, *map(push_query, context.push_queries())))
 
 
 def _show_properties(context: Context, text: str) -> Entity:
@@ -114,7 +122,7 @@ def _show_properties(context: Context, text: str) -> Entity:
             Property(
                 name,
                 "KSQL" if name.startswith("ksql.") else "EXTERNAL",
-                None if value is None else str(value),
+                None if value is None else "[hidden]" if is_secret(name) else str(value),
                 definition is None or definition.editable,
                 "QUERY" if name in settings.overrides else "SERVER",
             )
@@ -190,9 +198,4 @@ def explain(context: Context, statement: Explain, text: str) -> Entity:
 
 def print_topic(context: Context, statement: PrintTopic, text: str) -> Entity:
     """PRINT topic."""
-    if context.topics.describe(statement.topic) is None:
-        raise SqlError(
-            f"Could not find topic '{statement.topic}', or the KSQL user does not have permissions to list the topic. "
-            "Topic names are case-sensitive."
-        )
     return print_records(context, statement, text)

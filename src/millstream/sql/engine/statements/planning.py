@@ -63,7 +63,7 @@ class PreparedQuery:
             plan,
             functions=context.functions,
             settings=context.settings,
-            registry=context.registry,
+            registry=context.registry if context.live_registry is None else context.live_registry,
             log=context.log,
             results=results,
         )

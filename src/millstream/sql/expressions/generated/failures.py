@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import linecache
+from collections import deque
 from dataclasses import dataclass
 from typing import Any
 
 from millstream.sql.processing_log import ProcessingLog, record_error
+
+#: A server compiles expressions for every pull query: tracebacks show the lines of the latest only.
+_MOST_KNOWN = 5_000
+_known: deque[str] = deque()
 
 
 @dataclass(frozen=True)
@@ -31,6 +36,10 @@ class Failures:
 
     def __post_init__(self) -> None:
         # Wherever the functions arrive, tracebacks can show their lines.
+        if self.filename not in linecache.cache:
+            _known.append(self.filename)
+            if len(_known) > _MOST_KNOWN:
+                linecache.cache.pop(_known.popleft(), None)
         linecache.cache[self.filename] = (len(self.source), None, self.source.splitlines(keepends=True), self.filename)
 
     def column(self, error: Exception, index: int, row: tuple[Any, ...]) -> None:

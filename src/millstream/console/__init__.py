@@ -1,0 +1,1 @@
+"""The web console: a server's queries, tables and topics in a browser."""

@@ -1,0 +1,24 @@
+import { get } from "../api.js";
+import { fill, h } from "../dom.js";
+import { drawing } from "../drawing.js";
+
+export async function topology({ content, parts, every, signal }) {
+  const names = await get("/names", {}, signal);
+  if (!names.queries.length) return fill(content, h("h2", {}, "Topology"), h("p", { class: "card soft" }, "There are no persistent queries."));
+  const id = parts[0] || names.queries[0];
+  const choose = h("select", { onchange: () => { location.hash = `#/topology/${encodeURIComponent(choose.value)}`; } },
+    names.queries.map((name) => h("option", { value: name, selected: name === id }, name)));
+  const place = h("div", {});
+  fill(content, h("h2", {}, "Topology"), h("div", { class: "row" }, h("label", {}, "Query", choose)), place);
+  let drawn = null;
+  every(2, async () => {
+    const found = await get(`/topology/${encodeURIComponent(id)}`, {}, signal);
+    if (!drawn) {
+      drawn = drawing(found);
+      fill(place, h("section", { class: "card" }, drawn.place), drawn.details,
+        h("section", { class: "card" }, h("h3", {}, "Statement"), h("pre", {}, found.sql)),
+        h("details", { class: "card" }, h("summary", {}, "As text"), h("pre", {}, found.text)));
+    }
+    drawn.update(found);
+  });
+}

@@ -1,0 +1,1 @@
+"""Tasks of the engine on plain Kafka clients: a loop that reads, processes and commits."""

@@ -1,0 +1,189 @@
+"""How a lane makes final what its tasks did."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from confluent_kafka import TopicPartition
+
+from millstream.errors import FencedError, ProductionError
+from millstream.hosting.lanes.hosted_task import HostedTask
+from millstream.hosting.lanes.keeping import Keeping, KnownQuery
+from millstream.hosting.lanes.membership import Membership
+from millstream.hosting.lanes.messages import Event, Stopped
+from millstream.hosting.lanes.outputs import Outputs, Refused
+from millstream.hosting.lanes.query import HostedQuery, HostedTaskId
+from millstream.task.records import OutputRecord
+
+log = logging.getLogger("millstream.lanes")
+
+#: While records come, what they gave is committed so often; when none come, a little after the last one.
+_COMMIT_SECONDS = 0.1
+QUIET_SECONDS = 0.02
+#: More than so many outputs are committed at once.
+_MOST_HELD = 50_000
+#: How long Kafka may refuse the commits of a lane while its group changes.
+_FENCED_SECONDS = 20.0
+_REJOIN_SECONDS = 0.1
+
+
+@dataclass(frozen=True, eq=False)
+class _Finished:
+    """What a task has to say at a commit."""
+
+    known: KnownQuery
+    task: HostedTask
+    records: list[OutputRecord]
+    note: bytes
+
+    @property
+    def is_there(self) -> bool:
+        """Whether the task is still this lane's, and has not failed."""
+        return self.known.tasks.get(self.task.id) is self.task
+
+
+class Committing:
+    """One transaction after the other, each with all that tasks have to say.
+
+    Args:
+        topic: the topic of slots.
+        keeping: the tasks.
+        outputs: where they write.
+        membership: the lane among the others.
+        tell: hears of queries that are stopped.
+    """
+
+    def __init__(
+        self, topic: str, keeping: Keeping, outputs: Outputs, membership: Membership, tell: Callable[[Event], None]
+    ) -> None:
+        self._topic = topic
+        self._keeping = keeping
+        self._outputs = outputs
+        self._membership = membership
+        self._tell = tell
+        #: Tasks of queries that ended for good: their notes are to go.
+        self._forgotten: dict[str, list[HostedTaskId]] = {}
+        self._dirty_since: float | None = None
+        self._is_rejoining = False
+        self._is_leaving = False
+
+    @property
+    def is_needed(self) -> bool:
+        """Whether there is something to commit."""
+        return self._dirty_since is not None
+
+    def wanted(self) -> None:
+        """There is something to commit."""
+        if self._dirty_since is None:
+            self._dirty_since = time.monotonic()
+
+    def forget(self, query: HostedQuery) -> None:
+        """Remove what is noted of a query; when that is done, it is told as stopped."""
+        self._forgotten[query.id] = query.tasks
+        self.commit()
+
+    def notes_were_read(self) -> None:
+        """Some of them may be to be forgotten."""
+        if self._forgotten:
+            self.wanted()
+
+    def commit_if_due(self, came: int) -> None:
+        """Commit, unless it is better to wait a little; `came` is how many records have come just now."""
+        if self._dirty_since is None:
+            return
+        since = time.monotonic() - self._dirty_since
+        held = sum(task.held for _, task in self._keeping.tasks())
+        if since >= _COMMIT_SECONDS or (not came and since >= QUIET_SECONDS) or held > _MOST_HELD:
+            self.commit(only_due=True)
+
+    def before_leaving(self) -> None:
+        """Commit while the group waits for this lane to let slots go."""
+        if self._is_rejoining:  # in the middle of a commit that was refused: what it was for is lost with the slots
+            return
+        self._is_leaving = True
+        try:
+            self.commit()
+        finally:
+            self._is_leaving = False
+
+    def commit(self, *, only_due: bool = False) -> None:
+        """Make final what was done since the last time, in one transaction.
+
+        Args:
+            only_due: leave out tasks of queries that want to commit less often.
+        """
+        self._dirty_since = None
+        keeping = self._keeping
+        done = self._finished(only_due=only_due)
+        unread = keeping.unread
+        forgotten = [task for tasks in self._forgotten.values() for task in tasks if task.slot in keeping.notes]
+        if (done or forgotten) and not self._written(done, forgotten):
+            for entry in done:  # what is left of them is ahead of Kafka
+                keeping.close_task(entry.known, entry.task.id)
+            return
+        for entry in done:
+            if entry.is_there:
+                keeping.notes[entry.task.id.slot][entry.task.id.key] = entry.note
+                entry.task.committed()
+                entry.known.failures = 0
+        for gone in forgotten:
+            keeping.notes.get(gone.slot, {}).pop(gone.key, None)
+        # Notes that are not read yet are forgotten when they are.
+        left = {name: [task for task in tasks if task.slot in unread] for name, tasks in self._forgotten.items()}
+        for query_id in [name for name, tasks in left.items() if not tasks]:
+            self._tell(Stopped(query_id))
+        self._forgotten = {name: tasks for name, tasks in left.items() if tasks}
+
+    def _finished(self, *, only_due: bool) -> list[_Finished]:
+        """What tasks have to say."""
+        done: list[_Finished] = []
+        for known, task in self._keeping.tasks():
+            if not task.is_dirty:
+                continue
+            if only_due and not task.is_due:
+                self.wanted()
+                continue
+            try:
+                done.append(_Finished(known, task, *task.finish(self._topic)))
+            except Exception as error:
+                self._keeping.fail(known, error)
+        return [entry for entry in done if entry.is_there]  # else another task of its query failed
+
+    def _written(self, done: list[_Finished], forgotten: list[HostedTaskId]) -> bool:
+        """Write it all; whether that was possible."""
+        deadline = time.monotonic() + _FENCED_SECONDS
+        while True:
+            still = [entry for entry in done if entry.is_there]
+            gone = [task for task in forgotten if task.slot in self._keeping.notes]
+            records = [record for entry in still for record in entry.records]
+            records += [(self._topic, task.slot, task.key, None, 1, None) for task in gone]
+            slots = {entry.task.id.slot for entry in still} | {task.slot for task in gone}
+            if not slots:
+                return True
+            try:
+                offsets = [TopicPartition(self._topic, slot, 1) for slot in slots]
+                self._outputs.commit(records, offsets, self._membership.metadata)
+                return True
+            except FencedError as error:
+                if self._is_leaving or time.monotonic() > deadline:
+                    log.warning("%s", error)
+                    return False
+                self._rejoin()
+            except ProductionError as error:
+                log.warning("%s", error)
+                if isinstance(error, Refused):
+                    for entry in still:
+                        if entry.is_there and any(record[0] == error.topic for record in entry.records):
+                            self._keeping.fail(entry.known, error)
+                return False
+
+    def _rejoin(self) -> None:
+        """Others have come or gone, and this lane does not know yet which slots it has now: hear of it."""
+        self._is_rejoining = True
+        try:
+            self._membership.poll(_REJOIN_SECONDS)
+        finally:
+            self._is_rejoining = False

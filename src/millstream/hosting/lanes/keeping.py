@@ -1,0 +1,227 @@
+"""What a lane has: slots, the notes in them, and the tasks of queries that lie there."""
+
+from __future__ import annotations
+
+import logging
+import shutil
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import closing, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from millstream.config import StreamsConfig
+from millstream.errors import MillstreamError
+from millstream.hosting.lanes import notes
+from millstream.hosting.lanes.hosted_task import HostedTask
+from millstream.hosting.lanes.inputs import Inputs
+from millstream.hosting.lanes.messages import Event, Failed, Figures
+from millstream.hosting.lanes.query import HostedQuery, HostedTaskId
+from millstream.hosting.lanes.settings import LaneSettings
+from millstream.kafka.admin import Admin, Partition
+from millstream.kafka.errors import BrokerUnavailable
+
+log = logging.getLogger("millstream.lanes")
+
+#: How often a query is tried again without a commit in between, and how long is waited before.
+_TRIES = 4
+_AGAIN_SECONDS = 0.5
+#: How often records between two parts of a topology that nobody needs any more are deleted.
+_PURGE_SECONDS = 30.0
+
+
+@dataclass(eq=False)
+class KnownQuery:
+    """A query, and what a lane has of it."""
+
+    query: HostedQuery
+    is_paused: bool = False
+    tasks: dict[HostedTaskId, HostedTask] = field(default_factory=dict)
+    making: dict[HostedTaskId, Future[HostedTask]] = field(default_factory=dict)
+    failures: int = 0
+    #: Not before then is it tried again; None: not at all.
+    not_before: float | None = 0.0
+    told: Figures | None = None
+
+
+class Keeping:
+    """The tasks of a lane. They are made in other threads, as that may take long; all else is done in the lane's.
+
+    Args:
+        settings: which lane it is.
+        inputs: what tasks read.
+        tell: hears of queries that fail.
+    """
+
+    def __init__(self, settings: LaneSettings, inputs: Inputs, tell: Callable[[Event], None]) -> None:
+        self._settings = settings
+        self._inputs = inputs
+        self._tell = tell
+        self._directory = Path(tempfile.mkdtemp(prefix="millstream-lane-"))
+        self._maker = ThreadPoolExecutor(2, "making")
+        self.queries: dict[str, KnownQuery] = {}
+        self._slots: set[int] = set()
+        #: The notes in its slots, once they are read.
+        self.notes: dict[int, dict[bytes, bytes]] = {}
+        self._reading: Future[dict[int, dict[bytes, bytes]]] | None = None
+        #: The slots whose notes are being read, without those that were lost meanwhile.
+        self._reading_for: set[int] = set()
+        self._not_before = 0.0
+        self._purged_at = time.monotonic()
+        #: How far records between two parts of topologies are deleted.
+        self._purged: dict[Partition, int] = {}
+
+    # --- slots
+
+    @property
+    def unread(self) -> set[int]:
+        """Slots that are this lane's, and whose notes it does not know yet."""
+        return self._slots - self.notes.keys()
+
+    def gain(self, slots: set[int]) -> None:
+        """Have these slots from now on."""
+        log.info("%d slots more", len(slots))
+        self._slots |= slots
+
+    def lose(self, slots: set[int]) -> None:
+        """Have these slots no more."""
+        log.info("%d slots less", len(slots))
+        self._slots -= slots
+        self._reading_for -= slots
+        for slot in slots:
+            self.notes.pop(slot, None)
+        for known in self.queries.values():
+            for task_id in [task_id for task_id in (*known.tasks, *known.making) if task_id.slot in slots]:
+                self.close_task(known, task_id)
+
+    def read_notes(self) -> bool:
+        """Get to know the tasks in slots that are new here; whether some were."""
+        found = False
+        if self._reading is not None and self._reading.done():
+            reading, self._reading = self._reading, None
+            try:
+                self.notes |= {slot: known for slot, known in reading.result().items() if slot in self._reading_for}
+                found = True
+            except MillstreamError as error:
+                log.warning("%s", error)
+                self._not_before = time.monotonic() + _AGAIN_SECONDS
+        if self.unread and self._reading is None and time.monotonic() >= self._not_before:
+            settings, self._reading_for = self._settings, self.unread
+            self._reading = self._maker.submit(
+                notes.read_notes, settings.config, settings.group, settings.topic, self.unread
+            )
+        return found
+
+    # --- tasks
+
+    def tasks(self) -> Iterator[tuple[KnownQuery, HostedTask]]:
+        """All tasks that are here; while they are gone through, some may go."""
+        for known in list(self.queries.values()):
+            for task in list(known.tasks.values()):
+                if known.tasks.get(task.id) is task:
+                    yield known, task
+
+    def make_tasks(self) -> None:
+        """Begin to make the tasks that should be here."""
+        now = time.monotonic()
+        for known in self.queries.values():
+            if known.not_before is None or now < known.not_before:
+                continue
+            for task_id in known.query.tasks:
+                if task_id.slot in self.notes and task_id not in known.tasks and task_id not in known.making:
+                    note = self.notes[task_id.slot].get(task_id.key)
+                    known.making[task_id] = self._maker.submit(
+                        HostedTask, known.query, task_id, note, self._directory, self._cannot_read
+                    )
+
+    def take_made(self) -> bool:
+        """Begin with the tasks that are made; whether one of them has something to commit already."""
+        is_dirty = False
+        for known in list(self.queries.values()):
+            for task_id, made in list(known.making.items()):
+                if not made.done():
+                    continue
+                del known.making[task_id]
+                try:
+                    task = made.result()
+                except Exception as error:
+                    self.fail(known, error)
+                    break
+                log.info("query %s: task %s from %s", task_id.query, task_id.name, task.next)
+                known.tasks[task_id] = task
+                is_dirty |= task.is_dirty
+                if not known.is_paused:
+                    for partition in task_id.inputs:
+                        self._inputs.add(task, partition)
+        return is_dirty
+
+    def close_tasks(self, known: KnownQuery) -> None:
+        """Let all tasks of a query go."""
+        for task_id in (*known.tasks, *known.making):
+            self.close_task(known, task_id)
+
+    def close_task(self, known: KnownQuery, task_id: HostedTaskId) -> None:
+        """Let a task go, with what it has not committed."""
+        making = known.making.pop(task_id, None)
+        if making is not None:
+            making.add_done_callback(_close_made)
+        task = known.tasks.pop(task_id, None)
+        if task is not None:
+            for partition in task_id.inputs:
+                self._inputs.remove(task, partition)
+            with suppress(Exception):  # it is of no use any more
+                task.close()
+
+    def fail(self, known: KnownQuery, error: Exception) -> None:
+        """Take a query out; it is tried again a little later, from where it last committed."""
+        self.close_tasks(known)
+        known.failures += not isinstance(error, BrokerUnavailable)  # it comes back
+        final = known.failures > _TRIES
+        known.not_before = None if final else time.monotonic() + _AGAIN_SECONDS * 2**known.failures
+        log.warning("query %s failed%s: %s", known.query.id, "" if final else ", tried again", error)
+        self._tell(Failed(known.query.id, str(error), final))
+
+    def _cannot_read(self, task: HostedTask, error: MillstreamError) -> None:
+        self.fail(self.queries[task.id.query], error)
+
+    # --- repartition topics
+
+    def purge(self) -> None:
+        """Now and then, delete what was read from repartition topics, which keep everything else for ever."""
+        now = time.monotonic()
+        if now < self._purged_at + _PURGE_SECONDS:
+            return
+        self._purged_at = now
+        read: dict[Partition, int] = {}
+        for known, task in self.tasks():
+            if not task.is_dirty:
+                between = {known.query.real_name(topic) for topic in known.query.topology.internal_topics}
+                read |= {at: offset for at, offset in task.positions.items() if at[0] in between}
+        before = {at: offset for at, offset in read.items() if offset > self._purged.get(at, 0)}
+        if before:
+            self._purged = read
+            self._maker.submit(_delete, self._settings.config, before)
+
+    def close(self) -> None:
+        """Let everything go."""
+        for known in self.queries.values():
+            self.close_tasks(known)
+        self._maker.shutdown(wait=False, cancel_futures=True)
+        shutil.rmtree(self._directory, ignore_errors=True)
+
+
+def _delete(config: StreamsConfig, before: dict[Partition, int]) -> None:
+    try:
+        with closing(Admin(config)) as admin:
+            admin.delete_records(before)
+    except MillstreamError as error:  # they are deleted the next time, or the topic is gone
+        log.debug("%s", error)
+
+
+def _close_made(made: Future[HostedTask]) -> None:
+    """Nobody wants a task any more that was made in the meantime."""
+    if not made.cancelled() and made.exception() is None:
+        with suppress(Exception):  # the lane may have ended, and its directory with it
+            made.result().close()

@@ -1,0 +1,89 @@
+"""A lane among the others: which slots are its own."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+
+from confluent_kafka import OFFSET_END, Consumer, TopicPartition
+
+from millstream.config import StreamsConfig, client_properties
+from millstream.kafka.clients import ErrorWatch, make_consumer
+from millstream.kafka.errors import translate
+
+log = logging.getLogger("millstream.lanes")
+
+#: For so long the others wait for a lane that went without a word.
+_SESSION_MS = 6_000
+
+
+class Membership:
+    """A member of the lanes' group, which shares out the partitions of the topic of slots.
+
+    Args:
+        config: where the brokers are.
+        group: the group.
+        topic: the topic of slots.
+        gained: told which slots are this lane's from now on.
+        lost: told which slots are not any more, and whether there is still time to commit what was done for them.
+    """
+
+    def __init__(
+        self,
+        config: StreamsConfig,
+        group: str,
+        topic: str,
+        *,
+        gained: Callable[[set[int]], None],
+        lost: Callable[[set[int], bool], None],
+    ) -> None:
+        self._gained = gained
+        self._lost = lost
+        self._watch = ErrorWatch()
+        overrides = {
+            "group.id": group,
+            "group.protocol": "classic",
+            "partition.assignment.strategy": "cooperative-sticky",
+            "isolation.level": "read_committed",
+            "auto.offset.reset": "latest",
+        }
+        if "session.timeout.ms" not in client_properties(config, "main.consumer"):
+            overrides |= {"session.timeout.ms": str(_SESSION_MS), "heartbeat.interval.ms": "1000"}
+        self._consumer = make_consumer(config, watch=self._watch, overrides=overrides)
+        self._consumer.subscribe([topic], on_assign=self._assigned, on_revoke=self._revoked, on_lost=self._taken)
+
+    def poll(self, seconds: float) -> None:
+        """Heed what the group says, or says in this time."""
+        event = self._consumer.poll(seconds)
+        error = None if event is None else event.error()
+        if error is not None and error.fatal():
+            raise translate(error, "be a member of the lanes' group")
+        if self._watch.refused is not None:
+            raise translate(self._watch.refused, "join the lanes' group")
+
+    @property
+    def metadata(self) -> bytes:
+        """What proves to Kafka that this lane is a member, as it is now."""
+        found: bytes = self._consumer.consumer_group_metadata()
+        return found
+
+    def close(self) -> None:
+        """Leave: the others get this lane's slots at once."""
+        self._consumer.close()
+
+    def _assigned(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
+        for at in partitions:
+            at.offset = OFFSET_END
+        consumer.incremental_assign(partitions)
+        if partitions:
+            consumer.pause(partitions)  # the group only shares them out
+            self._gained({at.partition for at in partitions})
+
+    def _revoked(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
+        self._lost({at.partition for at in partitions}, True)
+        consumer.incremental_unassign(partitions)
+
+    def _taken(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
+        log.warning("this lane was silent for too long: its tasks are done by others")
+        self._lost({at.partition for at in partitions}, False)
+        consumer.incremental_unassign(partitions)

@@ -1,0 +1,93 @@
+"""What a lane is told, and what it tells."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from millstream.hosting.lanes.query import HostedQuery
+
+
+@dataclass(frozen=True)
+class Run:
+    """Run a query, also in the place of one of the same id."""
+
+    query: HostedQuery
+
+
+@dataclass(frozen=True)
+class Stop:
+    """Run a query no more; for good: what is noted of its tasks goes too."""
+
+    query: str
+    for_good: bool
+
+
+@dataclass(frozen=True)
+class Pause:
+    """Give a query no more records."""
+
+    query: str
+
+
+@dataclass(frozen=True)
+class Resume:
+    """Give a query records again."""
+
+    query: str
+
+
+@dataclass(frozen=True)
+class Close:
+    """Commit, and leave."""
+
+
+Order: TypeAlias = Run | Stop | Pause | Resume | Close
+
+
+@dataclass(frozen=True)
+class Stopped:
+    """A query is not run here any more, and nothing of it is left here."""
+
+    query: str
+
+
+@dataclass(frozen=True)
+class Failed:
+    """A query failed.
+
+    Args:
+        query: which.
+        error: what a person is told.
+        is_final: it is not tried again.
+    """
+
+    query: str
+    error: str
+    is_final: bool
+
+
+@dataclass(frozen=True)
+class Figures:
+    """What a lane has done for a query so far.
+
+    Args:
+        query: which.
+        tasks: how many of its tasks are here, and work.
+        processed: how many records they have processed since the lane began with them.
+        dropped: how many of these could not be used.
+        positions: how far they are in their inputs, by `topic-partition`.
+        lags: about how many records they have not processed yet, by `topic-partition`.
+        restoring: how many more of its tasks are being made, which may take long where they have state.
+    """
+
+    query: str
+    tasks: int
+    processed: int
+    dropped: int
+    positions: dict[str, int]
+    lags: dict[str, int]
+    restoring: int = 0
+
+
+Event: TypeAlias = Stopped | Failed | Figures

@@ -1,0 +1,88 @@
+"""Getting a query ready for lanes: its internal topics, and where it begins to read."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from datetime import timedelta
+
+from millstream.changelogs import changelogs_of, new_topics
+from millstream.config import StreamsConfig
+from millstream.errors import ArgumentError
+from millstream.hosting.lanes.query import HostedQuery
+from millstream.kafka.admin import Admin, Partition
+from millstream.kafka.topics import repartition_topic
+from millstream.topology.nodes import OffsetReset, SourceNode
+from millstream.topology.partitions import resolve_partitions
+from millstream.topology.topology import Topology
+
+
+def prepare(query_id: str, topology: Topology, config: StreamsConfig, admin: Admin) -> HostedQuery:
+    """Make what a query needs in Kafka; what is there already is left as it is.
+
+    Args:
+        query_id: its name.
+        topology: what it does.
+        config: how, and under which `application_id`.
+        admin: Kafka.
+
+    Raises:
+        MillstreamError: an input is missing, or something does not fit.
+    """
+    config = replace(config, processing_guarantee="exactly_once_v2")
+    application = config.application_id
+    external = admin.topics()
+    internal = resolve_partitions(topology, external)
+    between = [repartition_topic(f"{application}-{name}", count) for name, count in internal.items()]
+    counts = {**external, **{topic.name: topic.partitions for topic in between}}
+    query = HostedQuery(query_id, topology, config, {}, {})
+    named = {
+        query.real_name(topic)
+        for node in topology.nodes.values()
+        if isinstance(node, SourceNode)
+        for topic in node.topics
+    }
+    query = replace(query, counts=counts)
+    tasks = {
+        part: 1 + max(task.partition for task in query.tasks if task.sub_topology == part)
+        for part in {task.sub_topology for task in query.tasks}
+    }
+    changelogs = changelogs_of(topology, application)
+    admin.create_topics([*between, *new_topics(changelogs, topology, config, tasks)])
+    ids = admin.topic_ids({log.topic for log in changelogs.values()})
+    return replace(
+        query,
+        # Also those that are written: functions of users may ask how many partitions a topic has.
+        starts=_starts(
+            query,
+            {(topic, partition) for topic in named if topic in external for partition in range(counts[topic])},
+            admin,
+        ),
+        changelog_ids={store: ids.get(log.topic, "") for store, log in changelogs.items()},
+    )
+
+
+def _starts(query: HostedQuery, inputs: set[Partition], admin: Admin) -> dict[Partition, int]:
+    """Where inputs begin that were never read: as the policies of their sources say, now."""
+    by_policy: dict[OffsetReset, list[Partition]] = {}
+    for partition in inputs:
+        by_policy.setdefault(query.reset_of(partition[0]), []).append(partition)
+    starts: dict[Partition, int] = {}
+    for policy, partitions in by_policy.items():
+        if policy == "none":
+            raise ArgumentError(
+                f"query {query.id} does not know where to begin",
+                detail=f"offset_reset of {partitions[0][0]} is 'none'",
+                hint="set it to 'earliest' or 'latest'",
+            )
+        if policy == "earliest":
+            starts |= admin.begin_offsets(partitions)
+            continue
+        ends = admin.end_offsets(partitions, committed=True)
+        if isinstance(policy, timedelta):
+            since = int((time.time() - policy.total_seconds()) * 1000)
+            found = admin.offsets_for_times(dict.fromkeys(partitions, since), committed=True)
+            starts |= {at: ends[at] if offset is None else offset for at, offset in found.items()}
+        else:
+            starts |= ends
+    return starts

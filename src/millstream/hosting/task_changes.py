@@ -1,0 +1,56 @@
+"""What a task changed, as records of changelog topics."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from millstream.changelogs import Changelog
+from millstream.hosting.task_note import TaskNote
+from millstream.state.store import LogRecord, StateStore
+from millstream.task.records import OutputRecord, RawRecord
+
+#: librdkafka takes 0 for "now".
+LEAST_TIME = 1
+
+Changes = Mapping[str, Mapping[bytes, bytes | None]]
+
+
+def change_records(
+    logs: Mapping[str, Changelog], partition: int, stores: Mapping[str, StateStore], changes: Changes, stream_time: int
+) -> list[OutputRecord]:
+    """A task's changes on their way to its changelogs.
+
+    Args:
+        logs: the changelogs of its stores.
+        partition: the task's.
+        stores: its stores.
+        changes: what they changed.
+        stream_time: the time of records that have none of their own.
+    """
+    records: list[OutputRecord] = []
+    for name, changed in changes.items():
+        found = logs.get(name)
+        if found is not None and not found.is_source:
+            topic = found.topic
+            records += [
+                (topic, partition, key, value, timestamp if timestamp > 0 else LEAST_TIME, None)
+                for key, value, timestamp in stores[name].log_records(changed, max(stream_time, LEAST_TIME))
+            ]
+    return records
+
+
+def clocks_of(logs: Mapping[str, Changelog], stores: Mapping[str, StateStore]) -> dict[str, tuple[bytes, bytes]]:
+    """What stores know of the time beside their rows."""
+    return {name: (clock[0], clock[1] or b"") for name in logs if (clock := stores[name].clock())}
+
+
+def set_clocks(logs: Mapping[str, Changelog], stores: Mapping[str, StateStore], note: TaskNote) -> None:
+    """Put back what `clocks_of` told."""
+    for name, clock in note.clocks.items():
+        if name in logs:
+            stores[name].apply_changes([clock])
+
+
+def usable(records: list[RawRecord]) -> Iterator[LogRecord]:
+    """Records as stores take them. One without a key, in a topic that somebody else writes, is no row."""
+    return ((key, value, timestamp) for key, value, timestamp, _, _ in records if key is not None)

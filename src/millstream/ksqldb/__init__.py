@@ -1,0 +1,1 @@
+"""A ksqlDB service: statements, queries and rows of clients, over HTTP and a topic of commands."""

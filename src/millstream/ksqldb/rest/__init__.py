@@ -1,0 +1,1 @@
+"""ksqlDB's REST protocol over a `Service`: paths, media types, streamed formats, websockets."""
