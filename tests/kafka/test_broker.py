@@ -12,6 +12,7 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from confluent_kafka import Producer
 
 from millstream.config import StreamsConfig
 from millstream.kafka import broker as module
@@ -89,6 +90,18 @@ def test_killed_and_back(own: DevBroker) -> None:
     assert own.bootstrap_servers == address
     assert own.pid != pid
     assert admin.topics() == {"kept": 3}  # the client comes back by itself
+
+
+def test_old_records_stay_beside_the_marks_of_commits(broker: DetachedBroker, make_topic: Callable[..., str]) -> None:
+    topic = make_topic(cleanup_policy="compact")
+    producer = Producer({"bootstrap.servers": broker.bootstrap_servers, "transactional.id": topic})
+    producer.init_transactions(30)
+    for number in range(3):
+        producer.begin_transaction()
+        producer.produce(topic, str(number), "key", timestamp=1_000 + number)
+        producer.commit_transaction(30)
+    # The active segment is never compacted.
+    assert len(list(Path(broker.directory, "data", f"{topic}-0").glob("*.log"))) == 1
 
 
 def test_why_it_ends(fake_java: Callable[..., Path], broker: DetachedBroker, tmp_path: Path) -> None:

@@ -53,6 +53,8 @@ _PROPERTIES = {
     "transaction.state.log.num.partitions": "4",
     # People try things with old timestamps; records must not vanish because of that.
     "log.retention.ms": "-1",
+    # Nor by compaction: the mark of a commit has today's time, which would close a segment of old records at once.
+    "log.roll.ms": str(2**63 - 1),
     "log.cleaner.dedupe.buffer.size": str(16 * 1024 * 1024),
     # After a kill the controller must see soon that the old process is gone.
     "broker.session.timeout.ms": "6000",
