@@ -26,8 +26,11 @@ def dismiss(directory: Path, lanes: int) -> None:
         directory: of the run.
         lanes: how many there are.
     """
-    (directory / PROGRAM).unlink(missing_ok=True)  # without it they are not wanted any more
-    ending = [process for lane in range(lanes) if (process := _knock(directory / f"lane-{lane}")) is not None]
+    with contextlib.ExitStack() as visits:
+        # All of them before the first one goes, which takes the directory and the others' sockets along.
+        visitors = [_visit(directory / f"lane-{lane}", visits) for lane in range(lanes)]
+        ending = [found[0] for visitor in visitors if visitor is not None and (found := peer(visitor)) is not None]
+        (directory / PROGRAM).unlink(missing_ok=True)  # without it they are not wanted any more
     deadline = time.monotonic() + _SECONDS
     while any(map(alive, ending)) and time.monotonic() < deadline:
         time.sleep(_LOOK_SECONDS)
@@ -35,11 +38,11 @@ def dismiss(directory: Path, lanes: int) -> None:
         log.warning("lanes take longer than %.0f s to close (processes %s); they end by themselves", _SECONDS, left)
 
 
-def _knock(path: Path) -> int | None:
-    """Have a lane look at once whether it is wanted; the number of its process, where the system tells."""
-    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as visitor, contextlib.suppress(OSError):
-        visitor.settimeout(_SECONDS)
+def _visit(path: Path, visits: contextlib.ExitStack) -> socket.socket | None:
+    """Have a lane look whether it is wanted as soon as the visit ends; None if nobody is there."""
+    visitor = visits.enter_context(socket.socket(socket.AF_UNIX, socket.SOCK_STREAM))
+    visitor.settimeout(_SECONDS)
+    with contextlib.suppress(OSError):
         visitor.connect(str(path))
-        found = peer(visitor)
-        return None if found is None else found[0]
+        return visitor
     return None
