@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import random
 
-import pytest
-
 from .conftest import CarryOut
 from .harness.faults import BY_NAME, Fault, flaky_ahead
 from .harness.outcome import Outcome
@@ -13,14 +11,14 @@ from .harness.scene import Scene
 from .harness.schedule import Schedule
 
 
-def schedule(fault: Fault, *, replace: bool = True) -> Schedule:
+def schedule(*faults: Fault) -> Schedule:
     return Schedule(
         seed=1,
-        faults=(fault,),
+        faults=faults,
         master="local[2]",
         stores="memory",
         caching=False,
-        replace=replace,
+        replace=True,
         records=300,
         rate=300,
     )
@@ -36,18 +34,17 @@ def check(outcome: Outcome) -> None:
     assert outcome.is_well, str(outcome)
 
 
-def test_1_a_function_raises_while_a_lane_works_ahead(run: CarryOut) -> None:
-    check(run(schedule(Fault("flaky while lanes work ahead", work_ahead))))
+def test_1_2_and_4_lanes_fail_and_another_copy_has_another_checkpoint(run: CarryOut) -> None:
+    check(
+        run(
+            schedule(
+                Fault("flaky while lanes work ahead", work_ahead),
+                BY_NAME["worker killed while its lane fails"],
+                BY_NAME["second copy, other checkpoint"],
+            )
+        )
+    )
 
 
-def test_2_a_lane_fails_while_the_worker_that_asked_is_dead(run: CarryOut) -> None:
-    check(run(schedule(BY_NAME["worker killed while its lane fails"])))
-
-
-@pytest.mark.parametrize("then", ["killed", "ended"])
-def test_3_a_second_copy_waits_and_takes_over(run: CarryOut, then: str) -> None:
-    check(run(schedule(BY_NAME[f"second copy, first {then}"])))
-
-
-def test_4_a_second_copy_with_another_checkpoint_is_refused(run: CarryOut) -> None:
-    check(run(schedule(BY_NAME["second copy, other checkpoint"])))
+def test_3_a_second_copy_waits_and_takes_over(run: CarryOut) -> None:
+    check(run(schedule(BY_NAME["second copy, first killed"], BY_NAME["second copy, first ended"])))
