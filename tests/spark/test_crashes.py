@@ -1,6 +1,7 @@
 """Whatever is killed while records are processed, every result is there exactly once.
 
-`make soak` does the same with more kills at other moments, see bench/soak.py. The driver is killed in tests/faults.
+`make soak` does the same with more kills at other moments, see bench/soak.py. The driver is killed in tests/faults,
+and executors in test_cluster.py.
 """
 
 from __future__ import annotations
@@ -10,7 +11,6 @@ from pathlib import Path
 from .crashes import (
     crash,
     kill_broker,
-    kill_executor,
     kill_lane,
     kill_worker,
 )
@@ -19,7 +19,3 @@ from .crashes import (
 def test_lanes_python_workers_and_the_broker_are_killed(tmp_path: Path) -> None:
     kills = [kill_lane, kill_worker, kill_broker]
     crash(tmp_path, kills, records=1_200, seed=12, stores="rocksdb")
-
-
-def test_executors_are_killed(tmp_path: Path) -> None:
-    crash(tmp_path, [kill_executor], records=1_000, seed=14, stores="memory", master="local-cluster[2,1,1024]")

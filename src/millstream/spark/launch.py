@@ -35,7 +35,8 @@ from millstream.spark.exchange.parcels import unpack
 from millstream.spark.exchange.waves import wave_function
 from millstream.spark.plan import Plan
 from millstream.spark.program import Program
-from millstream.spark.startup.session import lanes_of
+from millstream.spark.startup.cluster import check_executors, wait_for_executors
+from millstream.spark.startup.session import is_here, lanes_of
 from millstream.spark.state.checkpoint import Checkpoint, Remembered, checkpoint_location, run_name
 from millstream.spark.state.origin import Origin
 from millstream.spark.topics.written import made_topics, written_topics
@@ -114,12 +115,16 @@ def launch(topology: Topology, config: StreamsConfig, session: SparkSession, own
         admin.wait_until_available()
         external = _external_topics(topology, config, admin)
         plan = Plan(topology, external)
+        here = is_here(str(session.sparkContext.master))
+        if not here:
+            wait_for_executors(session)
+            check_executors(session, checkpoint_location(config))
         lanes = min(lanes_of(session), max(1, len(plan.tasks)))
         checkpoint = Checkpoint(checkpoint_location(config))
         remembered = checkpoint.compare(config.application_id, topology, plan, lanes, ownership.checkpoint)
         run_id = run_name(config.application_id, uuid.uuid4().hex)
         # Elsewhere the driver's number means nothing.
-        driver = os.getpid() if str(session.sparkContext.master).startswith("local") else None
+        driver = os.getpid() if here else None
         program = Program(
             run_id,
             topology,

@@ -6,6 +6,7 @@ import contextlib
 import logging
 import os
 import socket
+import subprocess
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -238,8 +239,8 @@ def path(tmp_path: Path) -> Path:
     return path
 
 
-def place(path: Path, driver: int | None = os.getpid()) -> server._Place:
-    return server._Place(str(path), driver, PulseTaker(path))
+def place(path: Path, driver: int | None = os.getpid(), executor: int | None = None) -> server._Place:
+    return server._Place(str(path), driver, executor, PulseTaker(path))
 
 
 def test_a_lane_whose_socket_is_gone_ends_and_leaves_the_rest(path: Path) -> None:
@@ -276,3 +277,22 @@ def test_where_the_driver_is_on_another_machine_the_socket_alone_counts(path: Pa
     mine = place(path, driver=None)
     (path.parent / "program").unlink()
     assert mine.is_wanted
+
+
+def test_where_the_driver_is_on_another_machine_a_lane_ends_with_its_executor_and_leaves_nothing(path: Path) -> None:
+    (path.parent / "program").unlink()
+    path.with_suffix(".log").touch()
+    other = path.parent / "lane-1.log"
+    other.touch()
+    executor = subprocess.Popen(["/bin/sleep", "60"])
+    mine = place(path, driver=None, executor=executor.pid)
+    assert mine.is_wanted
+    executor.kill()
+    executor.wait()
+    assert not mine.is_wanted
+    mine.leave()
+    assert list(path.parent.iterdir()) == [other]
+    other.unlink()
+    path.touch()
+    place(path, driver=None).leave()
+    assert not path.parent.exists()

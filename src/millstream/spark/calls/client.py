@@ -19,6 +19,7 @@ from millstream.errors import MillstreamError, StreamsError
 from millstream.spark.calls.frames import receive, send
 from millstream.spark.calls.handshake import greet_lane
 from millstream.spark.calls.label import Label, label_of
+from millstream.spark.calls.processes import java_above
 from millstream.spark.calls.run_directory import directory
 from millstream.spark.calls.waiting import LaneGone, LaneSocket, end_of_log, end_path, log_path
 from millstream.spark.failures import LaneLost, described, fails_again, marked
@@ -37,7 +38,8 @@ def call(
     Args:
         run_id: the run of the application.
         lane: the lane's number.
-        driver: the process without which the lane has nothing to do.
+        driver: the process without which the lane has nothing to do; None if it is on another machine. There it is
+            Spark's executor.
         program: the pickled program with its label, sent to a lane that does not know it yet.
         request: what to run.
     """
@@ -145,9 +147,11 @@ def _connected(path: Path, lane: int, driver: int | None, label: Label, doing: s
 def _start(path: Path, lane: int, driver: int | None, label: Label, connection: LaneSocket) -> None:
     """Start a lane's process and wait until it listens."""
     path.unlink(missing_ok=True)
+    executor = java_above() if driver is None else None
+    arguments = [str(path), str(lane), str(driver or 0), str(executor or 0)]
     with log_path(path).open("ab") as output:
         process = subprocess.Popen(  # noqa: S603 - our own interpreter and module
-            [sys.executable, "-m", "millstream.spark.lanes.server", str(path), str(lane), str(driver or 0)],
+            [sys.executable, "-m", "millstream.spark.lanes.server", *arguments],
             stdin=subprocess.PIPE,
             stdout=output,
             stderr=output,

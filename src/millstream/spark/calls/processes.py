@@ -32,6 +32,19 @@ def birth(process: int) -> str:
     return "-" if found is None else found[19]
 
 
+def java_above() -> int | None:
+    """The nearest Java process that this one descends from: the executor of a Python worker. None if not known."""
+    process = os.getpid()
+    while (found := _status(process)) is not None and (process := int(found[1])) > 0:
+        try:
+            program = Path(f"/proc/{process}/exe").readlink().name
+        except OSError:
+            return None
+        if program == "java":
+            return process
+    return None
+
+
 def ending(code: int) -> str:
     """How a process ended, in words, by what its parent was told."""
     if code >= 0:

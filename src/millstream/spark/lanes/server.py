@@ -1,6 +1,8 @@
-"""The process of a lane: answers on a socket until its application or its driver is gone.
+"""The process of a lane: answers on a socket until its application, its driver or its executor is gone.
 
-python -m millstream.spark.lanes.server SOCKET LANE DRIVER-PID, with the run's secret as its input
+python -m millstream.spark.lanes.server SOCKET LANE DRIVER-PID EXECUTOR-PID, with the run's secret as its input
+
+Where the driver is on another machine its number is 0, else that of the executor is.
 """
 
 from __future__ import annotations
@@ -25,7 +27,7 @@ from millstream.spark.calls.frames import receive, send
 from millstream.spark.calls.handshake import NotOursError, greet_client
 from millstream.spark.calls.label import label_of
 from millstream.spark.calls.lane_log import put_aside_if_long, set_levels
-from millstream.spark.calls.processes import alive
+from millstream.spark.calls.processes import alive, birth
 from millstream.spark.calls.pulse import PulseTaker
 from millstream.spark.calls.shipping import PROGRAM, unpacked
 from millstream.spark.calls.waiting import log_path, stack_path
@@ -48,7 +50,7 @@ _GRACE_SECONDS = 5.0
 _GREETING_SECONDS = 10.0
 
 
-def serve(path: str, index: int, driver: int | None, secret: bytes) -> None:
+def serve(path: str, index: int, driver: int | None, executor: int | None, secret: bytes) -> None:
     """Answer requests, one at a time."""
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     temporary = f"{path}.{os.getpid()}"
@@ -56,7 +58,7 @@ def serve(path: str, index: int, driver: int | None, secret: bytes) -> None:
     listener.listen()
     os.replace(temporary, path)  # from here on others find it, and find it listening
     pulse = PulseTaker(Path(path))
-    place = _Place(path, driver, pulse)
+    place = _Place(path, driver, executor, pulse)
     threading.Thread(target=place.watch, name="watch", daemon=True).start()
     # Where lanes are on several machines, files of one cannot be read by the others.
     handover = Handover(None if driver is None else Path(path).parent, index)
@@ -109,11 +111,12 @@ class _Garbage:
 
 
 class _Place:
-    """A lane's socket: as long as it is there, and its driver is, the lane is wanted."""
+    """A lane's socket: as long as it is there, and its driver or its executor is, the lane is wanted."""
 
-    def __init__(self, path: str, driver: int | None, pulse: PulseTaker) -> None:
+    def __init__(self, path: str, driver: int | None, executor: int | None, pulse: PulseTaker) -> None:
         self._path = Path(path)
         self._driver = driver
+        self._executor = None if executor is None else (executor, birth(executor))
         self._pulse = pulse
         self._mine = self._identity()
 
@@ -134,15 +137,24 @@ class _Place:
 
     def leave(self) -> None:
         """Remove what nobody else needs."""
-        if self._is_mine:  # not that of a lane that was started in this one's place
+        is_mine = self._is_mine
+        if is_mine:  # not that of a lane that was started in this one's place
             self._path.unlink(missing_ok=True)
-        if not self._run_goes_on:
-            shutil.rmtree(self._path.parent, ignore_errors=True)
+        if self._driver is not None:
+            if not self._run_goes_on:
+                shutil.rmtree(self._path.parent, ignore_errors=True)
+        elif is_mine:  # the last one of the machine takes the directory along
+            for left in self._path.parent.glob(f"{self._path.name}.*"):
+                left.unlink(missing_ok=True)
+            with contextlib.suppress(OSError):
+                self._path.parent.rmdir()
 
     @property
     def _run_goes_on(self) -> bool:
         if self._driver is None:
-            return True
+            return self._executor is None or (
+                alive(self._executor[0]) and birth(self._executor[0]) == self._executor[1]
+            )
         # The driver removes the program when it closes; it may do so while a lane is only starting.
         return alive(self._driver) and (self._path.parent / PROGRAM).exists()
 
@@ -228,4 +240,6 @@ if __name__ == "__main__":
     with stack_path(Path(sys.argv[1])).open("ab", buffering=0) as stack:
         faulthandler.register(signal.SIGUSR1, file=stack)  # says there where it is
         signal.signal(signal.SIGTERM, signal.SIG_IGN)  # it ends with its driver, which may have a batch to finish
-        serve(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]) or None, sys.stdin.buffer.read())
+        serve(
+            sys.argv[1], int(sys.argv[2]), int(sys.argv[3]) or None, int(sys.argv[4]) or None, sys.stdin.buffer.read()
+        )

@@ -32,8 +32,6 @@ _LOGGING = Path(__file__).with_name("log4j2.properties")
 
 _DEFAULTS = {
     "spark.ui.enabled": "false",
-    "spark.driver.host": "127.0.0.1",
-    "spark.driver.bindAddress": "127.0.0.1",
     "spark.sql.adaptive.enabled": "false",
     "spark.sql.execution.pyspark.binaryAsBytes": "true",
     "spark.ui.showConsoleProgress": "false",
@@ -49,6 +47,11 @@ _DEFAULTS = {
 }
 
 
+#: Where everything is on this machine, nobody else can reach the driver. Executors elsewhere must: there Spark chooses
+#: an address of this machine, unless it is told one.
+_LOOPBACK = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
+
+
 def spark_session(config: StreamsConfig) -> SparkSession:
     """The session of this process, made if there is none."""
     active = SparkSession.getActiveSession()
@@ -58,11 +61,13 @@ def spark_session(config: StreamsConfig) -> SparkSession:
     _choose_python(local=here is not None)
     builder = SparkSession.builder.appName(config.application_id)
     placed, file = {"spark.master": str(config.master)}, None
+    if is_here(config.spark_master):
+        placed |= _LOOPBACK
     if here is not None:
         lanes, tries = here
         file = None if _has_own_logging() else log_file(config)
         jvm = " ".join([LOCAL_JVM, *_logging(file), *class_archive.options_to_use()])
-        placed = {
+        placed |= {
             "spark.master": f"local[{lanes + _SPARE_TASKS},{tries}]",
             "spark.driver.extraJavaOptions": jvm,
             "spark.default.parallelism": str(lanes),
@@ -103,6 +108,11 @@ def _choose_python(*, local: bool) -> None:
         quick = local and os.access(_WORKER_PYTHON, os.X_OK)
         os.environ["MILLSTREAM_PYTHON"] = sys.executable
         os.environ["PYSPARK_PYTHON"] = str(_WORKER_PYTHON) if quick else sys.executable
+
+
+def is_here(master: str) -> bool:
+    """Whether all of Spark's processes are on this machine."""
+    return master.startswith("local")
 
 
 def lanes_of(session: SparkSession) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 from collections.abc import Mapping
@@ -189,6 +190,11 @@ class Checkpoint:
                 detail=f"{path}: {error}",
                 hint="checkpoint_location must be a directory that can be written, with room in it",
             ) from error
+
+    def remove(self, name: str) -> None:
+        """Forget a note."""
+        with contextlib.suppress(OSError):
+            self._file_system.delete_file(f"{self._path}/{name}")
 
 
 def _stores(topology: Topology, plan: Plan) -> dict[str, int]:

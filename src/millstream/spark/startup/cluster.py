@@ -1,0 +1,101 @@
+"""Before the first batch on a cluster: are there executors, and do they have what they need?"""
+
+from __future__ import annotations
+
+import logging
+import socket
+import time
+import uuid
+from collections.abc import Iterable, Iterator
+
+from pyspark.sql import SparkSession
+
+from millstream.errors import StreamsError
+from millstream.spark.startup.session import lanes_of
+from millstream.spark.state.checkpoint import Checkpoint
+
+log = logging.getLogger("millstream.client")
+
+_LOOK_SECONDS = 0.1
+#: Executors of a cold cluster come one after the other; when none has come for so long, these are all.
+_SETTLED_SECONDS = 2.0
+_SAY_SECONDS = 30.0
+_MISSING = "No module named 'millstream'"
+
+
+def wait_for_executors(session: SparkSession) -> None:
+    """Wait until there are executors, and no more come for a moment: how many lanes there are depends on it."""
+    begun = said = since = time.monotonic()
+    count = 0
+    while count == 0 or time.monotonic() < since + _SETTLED_SECONDS:
+        found = _executors(session)
+        if found != count:
+            count, since = found, time.monotonic()
+        if count == 0 and time.monotonic() > said + _SAY_SECONDS:
+            said = time.monotonic()
+            master = session.sparkContext.master
+            log.warning("waiting for executors of %s since %.0f s: has it free cores?", master, said - begun)
+        time.sleep(_LOOK_SECONDS)
+
+
+def check_executors(session: SparkSession, location: str) -> None:
+    """See that Millstream is there, and the checkpoint is the same place as here.
+
+    Args:
+        session: Spark.
+        location: of the checkpoint.
+
+    Raises:
+        StreamsError: it is not.
+    """
+    checkpoint, name = Checkpoint(location), f"probe-{uuid.uuid4().hex}.json"
+    checkpoint.write(name, {"written-by": socket.gethostname()})
+    count = 2 * lanes_of(session)
+    try:
+        seen = session.sparkContext.parallelize(range(count), count).mapPartitions(_Look(location, name)).collect()
+    except Exception as error:  # Spark's own, whatever they are
+        if _MISSING not in str(error):
+            raise
+        raise StreamsError(
+            "Millstream is not installed on Spark's executors",
+            detail=_MISSING,
+            hint="install it there in this version, or ship an environment that has it (spark.archives)",
+        ) from error
+    finally:
+        checkpoint.remove(name)
+    if blind := sorted({host for host, problem in seen if problem is not None}):
+        problem = next(problem for _, problem in seen if problem is not None)
+        raise StreamsError(
+            "Spark's executors do not see the checkpoint",
+            detail=f"{location} is another place on {', '.join(blind)}: {problem}",
+            hint="set checkpoint_location to a place that driver and executors share: a mounted file system, hdfs:// "
+            "or s3://",
+        )
+
+
+class _Look:
+    """Looks for a note of a checkpoint, on an executor.
+
+    Args:
+        location: of the checkpoint.
+        name: of the note.
+    """
+
+    def __init__(self, location: str, name: str) -> None:
+        self._location = location
+        self._name = name
+
+    def __call__(self, _: Iterable[int]) -> Iterator[tuple[str, str | None]]:
+        """The executor's host, and what is wrong there."""
+        problem = None
+        try:
+            if Checkpoint(self._location).read(self._name) is None:
+                problem = "what the driver wrote is not there"
+        except StreamsError as error:
+            problem = f"{error.primary} ({error.detail})"
+        yield socket.gethostname(), problem
+
+
+def _executors(session: SparkSession) -> int:
+    """How many there are; the driver is counted with them."""
+    return int(session.sparkContext._jsc.sc().getExecutorMemoryStatus().size()) - 1
