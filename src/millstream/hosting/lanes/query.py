@@ -71,7 +71,7 @@ class HostedQuery:
 
     @cached_property
     def tasks(self) -> list[HostedTaskId]:
-        """All of its tasks. Those of one query lie in different slots, so that lanes share them."""
+        """All of its tasks. Those of one part lie in different slots, so that lanes share them."""
         application = self.config.application_id
         first = zlib.crc32(application.encode())
         found: list[HostedTaskId] = []
@@ -81,7 +81,8 @@ class HostedQuery:
             topics = [topic for node in self._sources(part.nodes) for topic in self._topics(node)]
             for partition in range(max(self.counts[topic] for topic in topics)):
                 inputs = tuple((topic, partition) for topic in topics if partition < self.counts[topic])
-                slot = (first + len(found) * _STEP) % SLOTS
+                # Of nothing else: its note is found in its slot, also when other topics have grown.
+                slot = (first + (part.id + partition) * _STEP) % SLOTS
                 nodes = frozenset(part.nodes)
                 found.append(HostedTaskId(self.id, application, part.id, partition, nodes, inputs, slot))
         return found
