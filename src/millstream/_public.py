@@ -59,6 +59,7 @@ from millstream.processors.api import FixedKeyProcessorContext as FixedKeyProces
 from millstream.processors.api import Processor as Processor
 from millstream.processors.api import ProcessorContext as ProcessorContext
 from millstream.processors.api import PunctuationType as PunctuationType
+from millstream.processors.api import Scheduled as Scheduled
 from millstream.processors.api import TransformerContext as TransformerContext
 from millstream.processors.api import ValueTransformer as ValueTransformer
 from millstream.records import FixedKeyRecord as FixedKeyRecord
@@ -91,3 +92,5 @@ from millstream.windows import SessionWindows as SessionWindows
 from millstream.windows import SlidingWindows as SlidingWindows
 from millstream.windows import TimeWindows as TimeWindows
 from millstream.windows import UnlimitedWindows as UnlimitedWindows
+from millstream.wrappers import ProcessorSupplier as ProcessorSupplier
+from millstream.wrappers import ProcessorWrapper as ProcessorWrapper

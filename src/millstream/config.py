@@ -22,6 +22,7 @@ from millstream.handlers import (
 )
 from millstream.registry.settings import is_registry_setting
 from millstream.serdes import Serde
+from millstream.wrappers import ProcessorWrapper
 
 Optimization = Literal["reuse_ktable_source_topics", "merge_repartition_topics", "single_store_self_join"]
 DslStore = Literal["rocksdb", "in_memory"]
@@ -144,6 +145,7 @@ class StreamsConfig:
         processing_exception_handler: decides when a node raises.
         production_exception_handler: decides about output that cannot be written.
         dead_letter_queue_topic: where the built-in handlers send the input records of errors; None sends none.
+        processor_wrapper: is asked to wrap every processor of a topology that is built with this configuration.
         app_configs: your own settings; processors read them from their context.
     """
 
@@ -182,6 +184,7 @@ class StreamsConfig:
     )
     production_exception_handler: ProductionExceptionHandler = field(default_factory=DefaultProductionExceptionHandler)
     dead_letter_queue_topic: str | None = None
+    processor_wrapper: ProcessorWrapper | None = None
     app_configs: Mapping[str, Any] = field(default_factory=dict, hash=False)
 
     def __post_init__(self) -> None:
@@ -208,6 +211,8 @@ class StreamsConfig:
         _optimizations(self.topology_optimization)
         for name in ("deserialization", "processing", "production"):
             _check_handler(f"{name}_exception_handler", getattr(self, f"{name}_exception_handler"))
+        if self.processor_wrapper is not None and not isinstance(self.processor_wrapper, ProcessorWrapper):
+            raise _refuse("processor_wrapper", self.processor_wrapper, "give an instance of a ProcessorWrapper")
         if not isinstance(self.app_configs, Mapping):
             raise _refuse("app_configs", self.app_configs, "give a dict")
         object.__setattr__(self, "app_configs", dict(self.app_configs))  # later changes of the caller's have no effect

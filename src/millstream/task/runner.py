@@ -166,7 +166,7 @@ class Runner:
         context.timestamp = now
         context.headers = Headers()
         try:
-            schedule.punctuator(now)
+            schedule.call(now)
         except FatalError:
             raise
         except Exception as error:
