@@ -35,6 +35,7 @@ _HEAVY = {
 }
 
 __all__ = [
+    "AggregationWithHeaders",
     "ArgumentError",
     "Branched",
     "BranchedKStream",
@@ -46,6 +47,10 @@ __all__ = [
     "ConsumedRecord",
     "DefaultProductionExceptionHandler",
     "DeserializationError",
+    "DslKeyValueParams",
+    "DslSessionParams",
+    "DslStoreSuppliers",
+    "DslWindowParams",
     "EmitStrategy",
     "ErrorHandlerContext",
     "FailOnInvalidTimestamp",
@@ -130,6 +135,7 @@ __all__ = [
     "UnlimitedWindows",
     "UsePartitionTimeOnInvalidTimestamp",
     "ValueAndTimestamp",
+    "ValueTimestampHeaders",
     "ValueTransformer",
     "VersionedRecord",
     "ViewError",

@@ -9,6 +9,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any, Literal, get_args
 
+from millstream.dsl_stores import DslStoreSuppliers
 from millstream.durations import milliseconds
 from millstream.errors import ArgumentError
 from millstream.extractors import FailOnInvalidTimestamp, TimestampExtractor
@@ -26,6 +27,7 @@ from millstream.wrappers import ProcessorWrapper
 
 Optimization = Literal["reuse_ktable_source_topics", "merge_repartition_topics", "single_store_self_join"]
 DslStore = Literal["rocksdb", "in_memory"]
+DslStoreFormat = Literal["default", "headers"]
 
 ProcessingGuarantee = Literal["at_least_once", "exactly_once_v2"]
 Setting = str | int | float | bool
@@ -109,7 +111,9 @@ class StreamsConfig:
             update is passed on.
         state_dir: the directory under which persistent stores keep their files. None leaves it to where the application
             runs; the test driver then keeps them in memory.
-        dsl_store: the stores of operators that are given none: "rocksdb" or "in_memory".
+        dsl_store: the stores of operators that are given none: "rocksdb", "in_memory", or your `DslStoreSuppliers`.
+        dsl_store_format: "headers" has tables and windowed aggregations (not by sessions) keep the headers of the
+            record that wrote a row, beside its value and its timestamp.
         max_task_idle: how long a task waits for data of an empty input partition before it goes on with the others, out
             of order. 0 waits only for data known to be there already, None not even for that.
         commit_interval: the least time from one batch to the next, unless so much waits that a batch would be full.
@@ -157,7 +161,8 @@ class StreamsConfig:
     default_timestamp_extractor: TimestampExtractor = field(default_factory=FailOnInvalidTimestamp)
     statestore_cache_max_bytes: int = 10 * 1024 * 1024
     state_dir: str | Path | None = None
-    dsl_store: DslStore = "rocksdb"
+    dsl_store: DslStore | DslStoreSuppliers = "rocksdb"
+    dsl_store_format: DslStoreFormat = "default"
     max_task_idle: timedelta | None = timedelta(0)
     commit_interval: timedelta | None = None
     num_stream_threads: int = 1
@@ -199,8 +204,12 @@ class StreamsConfig:
         for name in ("state_dir", "checkpoint_location"):
             if getattr(self, name) is not None and not isinstance(getattr(self, name), str | Path):
                 raise _refuse(name, getattr(self, name), "give the path of a directory")
-        if self.dsl_store not in get_args(DslStore):
-            raise _refuse("dsl_store", self.dsl_store, f"give one of {', '.join(get_args(DslStore))}")
+        if not isinstance(self.dsl_store, DslStoreSuppliers) and self.dsl_store not in get_args(DslStore):
+            hint = f"give one of {', '.join(get_args(DslStore))}, or an instance of DslStoreSuppliers"
+            raise _refuse("dsl_store", self.dsl_store, hint)
+        if self.dsl_store_format not in get_args(DslStoreFormat):
+            choices = ", ".join(get_args(DslStoreFormat))
+            raise _refuse("dsl_store_format", self.dsl_store_format, f"give one of {choices}")
         if self.max_task_idle is not None:
             milliseconds(self.max_task_idle, "max_task_idle")
         if self.commit_interval is not None:

@@ -188,6 +188,21 @@ class ValueAndTimestamp(NamedTuple, Generic[V]):
     timestamp: int
 
 
+class ValueTimestampHeaders(NamedTuple, Generic[V]):
+    """A value in a store with headers: the time it is valid from, and the headers of the record that wrote it."""
+
+    value: V
+    timestamp: int
+    headers: Headers
+
+
+class AggregationWithHeaders(NamedTuple, Generic[V]):
+    """A value in a session store with headers."""
+
+    aggregation: V
+    headers: Headers
+
+
 class Window(NamedTuple):
     """A span of event time in milliseconds. Time windows exclude `end`; session and sliding windows include it."""
 

@@ -34,7 +34,7 @@ class Around(Processor[Any, Any, Any, Any]):
 
 
 class AroundValues(FixedKeyProcessor[Any, Any, Any]):
-    init, process, close = Around.init, Around.process, Around.close  # type: ignore[assignment]
+    init, process, close = Around.init, Around.process, Around.close
 
     def __init__(self, inner: Any) -> None:
         self.inner = inner

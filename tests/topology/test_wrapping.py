@@ -74,9 +74,9 @@ def test_every_processor_of_the_dsl_is_wrapped_with_its_stores() -> None:
     wrapper = Noting()
     builder = StreamsBuilder(StreamsConfig(processor_wrapper=wrapper))
     words = builder.stream("words", Consumed(*TEXT))
-    counts = words.filter(lambda key, word: True, name="filter").process(Keep, name="keep")
-    counts = counts.process_values(Same, name="same").group_by_key(Grouped(*TEXT, name="group"))
-    counts.count(Materialized("counts"), name="count")
+    kept = words.filter(lambda key, word: True, name="filter").process(Keep, name="keep")
+    same = kept.process_values(Same, name="same")
+    same.group_by_key(Grouped(*TEXT, name="group")).count(Materialized("counts"), name="count")
     minute = JoinWindows.of_time_difference(timedelta(minutes=1))
     words.left_join(
         builder.stream("others", Consumed(*TEXT)), lambda one, two: one, minute, StreamJoined(name="j", store_name="s")
@@ -110,7 +110,8 @@ class Around(Processor[Any, Any, Any, Any]):
         self._out = out
 
     def init(self, context: Any) -> None:
-        self.inner.init(Listening(context, self._out))
+        listening: Any = Listening(context, self._out)
+        self.inner.init(listening)
 
     def process(self, record: Record[Any, Any]) -> None:
         self.inner.process(record)
@@ -198,7 +199,8 @@ def test_stores_can_be_replaced_and_added() -> None:
 
 
 def test_a_topology_of_ones_own_is_wrapped_too() -> None:
-    wrapper, text = Noting(), {"key": Serdes.string, "value": Serdes.string}
+    text: dict[str, Any] = {"key": Serdes.string, "value": Serdes.string}
+    wrapper = Noting()
     topology = Topology(StreamsConfig(processor_wrapper=wrapper)).add_source("in", "in", **text)
     topology.add_processor("keep", Keep, "in").add_sink("out", "out", "keep", **text)
     cities = Stores.key_value_store(Stores.in_memory_key_value("cities"), *TEXT).without_logging()

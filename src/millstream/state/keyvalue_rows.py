@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Generic, TypeVar
 
 from millstream.serdes import Serde
@@ -24,6 +24,7 @@ class KeyValueRows(Generic[K, T]):
         logged: keep changes.
         directory: where RocksDB keeps its files; None keeps the rows in memory.
         max_entries: hold so many rows at most, in memory.
+        open_map: opens a map of the user's own, given the directory.
     """
 
     def __init__(
@@ -34,13 +35,16 @@ class KeyValueRows(Generic[K, T]):
         logged: bool,
         directory: str | None = None,
         max_entries: int | None = None,
+        open_map: Callable[[str | None], OrderedMap] | None = None,
     ) -> None:
         self.key = key
         self.codec = codec
         self.changes: dict[bytes, bytes | None] | None = {} if logged else None
         self._max_entries = max_entries
         self.map: OrderedMap
-        if max_entries is not None:
+        if open_map is not None:
+            self.map = open_map(directory)
+        elif max_entries is not None:
             self.map = LruMap(max_entries, self._evicted)
         elif directory is not None:
             self.map = RocksMap(directory)

@@ -68,7 +68,12 @@ class ScheduleKeeper:
     def cancelled(self) -> list[ScheduleNote]:
         """Notes of what `init` makes and nobody waits for."""
         queued = {id(schedule) for schedule in self._queued()}
-        return [_note(schedule) for schedule in self._initial() if id(schedule) not in queued]
+        # When it would have been due is known only where it was cancelled.
+        return [
+            msgspec.structs.replace(_note(schedule), due=0)
+            for schedule in self._initial()
+            if id(schedule) not in queued
+        ]
 
     def restore(self, waiting: list[ScheduleNote], cancelled: list[ScheduleNote], *, fresh: bool) -> None:
         """Have the schedules of the notes, and what else `init` made if nothing has happened since."""
