@@ -147,6 +147,8 @@ class StreamsConfig:
             which change when the topology does.
         deserialization_exception_handler: decides about input that cannot be read. See `millstream.handlers`.
         processing_exception_handler: decides when a node raises.
+        processing_exception_handler_global_enabled: it decides about global stores and tables too (there its dead
+            letters are not written). Else an error there ends the application.
         production_exception_handler: decides about output that cannot be written.
         dead_letter_queue_topic: where the built-in handlers send the input records of errors; None sends none.
         processor_wrapper: is asked to wrap every processor of a topology that is built with this configuration.
@@ -187,6 +189,7 @@ class StreamsConfig:
     processing_exception_handler: ProcessingExceptionHandler = field(
         default_factory=LogAndFailProcessingExceptionHandler
     )
+    processing_exception_handler_global_enabled: bool = False
     production_exception_handler: ProductionExceptionHandler = field(default_factory=DefaultProductionExceptionHandler)
     dead_letter_queue_topic: str | None = None
     processor_wrapper: ProcessorWrapper | None = None

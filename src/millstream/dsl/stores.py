@@ -7,12 +7,15 @@ from typing import Any
 
 from millstream.config import DslStore, StreamsConfig
 from millstream.dsl.options import Materialized, StreamJoined
+from millstream.dsl.unknown import needed_for
 from millstream.dsl_stores import DslKeyValueParams, DslSessionParams, DslStoreSuppliers, DslWindowParams
 from millstream.durations import milliseconds
 from millstream.errors import ArgumentError
+from millstream.processors.suppress.buffer import SuppressBufferBuilder
 from millstream.records import MAX_TIMESTAMP
 from millstream.serdes import Serde
 from millstream.state import StoreBuilder, StoreKind, StoreSupplier
+from millstream.suppressed import BufferConfig
 from millstream.windows import EmitStrategy, JoinWindows, SessionWindows, SlidingWindows, TimeWindows, UnlimitedWindows
 
 
@@ -114,6 +117,16 @@ def join_store(
         value,
         caching=False,
         **_log(joined.logging),
+    )
+
+
+def suppress_buffer(buffer: BufferConfig, name: str, key: Serde[Any], value: Serde[Any]) -> SuppressBufferBuilder:
+    """What `suppress` holds updates back in."""
+    return SuppressBufferBuilder(
+        name,
+        needed_for("Materialized(key=...) above the suppress", key),
+        needed_for("Materialized(value=...) above the suppress", value),
+        **_log(buffer.logging),
     )
 
 

@@ -65,6 +65,10 @@ class ProcessingContext(ABC):
     def app_configs(self) -> Mapping[str, Any]:
         """The configuration, by option name."""
 
+    def app_configs_with_prefix(self, prefix: str) -> dict[str, Any]:
+        """The part of the configuration whose names begin with a prefix, without it."""
+        return {name.removeprefix(prefix): value for name, value in self.app_configs.items() if name.startswith(prefix)}
+
     @abstractmethod
     def record_metadata(self) -> RecordMetadata | None:
         """Where the input record came from: `(None, -1, -1)` in a punctuation, None in `init`."""
