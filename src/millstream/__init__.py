@@ -9,7 +9,8 @@ import typing as _typing
 
 if _typing.TYPE_CHECKING:
     from millstream._public import *  # noqa: F403
-    from millstream.spark.client import KafkaStreams, State, UncaughtAction
+    from millstream.spark.client import KafkaStreams
+    from millstream.spark.life import State, UncaughtAction
     from millstream.sql.engine.api import Ksql
     from millstream.sql.errors import SqlError, StatementError
     from millstream.sql.functions.user import udaf, udf, udtf
@@ -24,7 +25,8 @@ __version__ = "0.1.0"
 
 #: Names that bring much along: Spark, the Kafka clients, SQL.
 _HEAVY = {
-    **dict.fromkeys(("KafkaStreams", "State", "UncaughtAction"), "millstream.spark.client"),
+    "KafkaStreams": "millstream.spark.client",
+    **dict.fromkeys(("State", "UncaughtAction"), "millstream.spark.life"),
     "Ksql": "millstream.sql.engine.api",
     **dict.fromkeys(("SqlError", "StatementError"), "millstream.sql.errors"),
     **dict.fromkeys(
