@@ -47,7 +47,7 @@ def run(build: Callable[[StreamsBuilder], Any], steps: Iterable[Piped]) -> list[
     stream = result.to_stream() if hasattr(result, "to_stream") else result
     stream.map(lambda key, value: (str(key), None if value is None else str(value))).to("out", OUT)
     with TopologyTestDriver(builder.build(), UNCACHED) as driver:
-        given = []
+        given: list[list[Result]] = []
         out = driver.output_topic("out", *TEXT)
         for topic, key, value, timestamp in steps:
             driver.pipe(topic, key.encode(), None if value is None else value.encode(), timestamp)
