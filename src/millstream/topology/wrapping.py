@@ -5,21 +5,30 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from millstream.config import StreamsConfig
 from millstream.errors import TopologyError
 from millstream.processors.built_in import BuiltInProcessor, WrappedOperator
 from millstream.processors.user import FixedKeyOperator, ProcessorOperator, UserOperator
-from millstream.topology.nodes import AnyStoreBuilder, ProcessorNode
+from millstream.topology.nodes import AnyStoreBuilder, GlobalStore, Node, ProcessorNode
 from millstream.topology.suppliers import check_supplier
 from millstream.wrappers import ProcessorSupplier, ProcessorWrapper
 
-if TYPE_CHECKING:
-    from millstream.topology.topology import Topology
+
+class Wrappable(Protocol):
+    """What wrapping needs of a `millstream.topology.topology.Topology`."""
+
+    wrapper: ProcessorWrapper | None
+    nodes: dict[str, Node]
+    stores: dict[str, AnyStoreBuilder]
+    global_stores: dict[str, GlobalStore]
+
+    def add_state_store(self, builder: AnyStoreBuilder, *processors: str) -> object:
+        """Add a store and connect processors to it."""
 
 
-def wrap_processors(topology: Topology, wrapper: ProcessorWrapper) -> None:
+def wrap_processors(topology: Wrappable, wrapper: ProcessorWrapper) -> None:
     """Wrap all processors of a topology."""
     topology.wrapper = wrapper
     offered: set[str] = set()
@@ -28,7 +37,7 @@ def wrap_processors(topology: Topology, wrapper: ProcessorWrapper) -> None:
             wrap_node(topology, node, wrapper, offered)
 
 
-def wrap_node(topology: Topology, node: ProcessorNode, wrapper: ProcessorWrapper, offered: set[str]) -> None:
+def wrap_node(topology: Wrappable, node: ProcessorNode, wrapper: ProcessorWrapper, offered: set[str]) -> None:
     """Wrap one node's processor.
 
     Args:
@@ -57,7 +66,7 @@ def wrap_node(topology: Topology, node: ProcessorNode, wrapper: ProcessorWrapper
     node.factory = partial(run, wrapped)
 
 
-def check_wrapped(topology: Topology, config: StreamsConfig) -> None:
+def check_wrapped(topology: Wrappable, config: StreamsConfig) -> None:
     """A wrapper that nobody told the topology of would never be asked."""
     if config.processor_wrapper is not None and topology.wrapper is None:
         raise TopologyError(
@@ -75,12 +84,12 @@ def _user_supplier(node: ProcessorNode) -> Callable[[], Any] | None:
     return None
 
 
-def _builder(topology: Topology, store: str) -> AnyStoreBuilder:
+def _builder(topology: Wrappable, store: str) -> AnyStoreBuilder:
     found = topology.global_stores.get(store)
     return topology.stores[store] if found is None else found.builder
 
 
-def _put_store(topology: Topology, node: ProcessorNode, builder: AnyStoreBuilder) -> None:
+def _put_store(topology: Wrappable, node: ProcessorNode, builder: AnyStoreBuilder) -> None:
     """Take what the wrapper made of a store, or a store that it adds."""
     found = topology.global_stores.get(builder.name)
     if found is not None and found.processor == node.name:
