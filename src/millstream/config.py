@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
@@ -111,6 +111,8 @@ class StreamsConfig:
             update is passed on.
         state_dir: the directory under which persistent stores keep their files. None leaves it to where the application
             runs; the test driver then keeps them in memory.
+        rocksdb_config_setter: called with the name of a store and the options (`rocksdict.Options`) of its database,
+            to change them.
         dsl_store: the stores of operators that are given none: "rocksdb", "in_memory", or your `DslStoreSuppliers`.
         dsl_store_format: "headers" has tables and windowed aggregations (not by sessions) keep the headers of the
             record that wrote a row, beside its value and its timestamp.
@@ -163,6 +165,7 @@ class StreamsConfig:
     default_timestamp_extractor: TimestampExtractor = field(default_factory=FailOnInvalidTimestamp)
     statestore_cache_max_bytes: int = 10 * 1024 * 1024
     state_dir: str | Path | None = None
+    rocksdb_config_setter: Callable[[str, Any], None] | None = None
     dsl_store: DslStore | DslStoreSuppliers = "rocksdb"
     dsl_store_format: DslStoreFormat = "default"
     max_task_idle: timedelta | None = timedelta(0)
@@ -207,6 +210,8 @@ class StreamsConfig:
         for name in ("state_dir", "checkpoint_location"):
             if getattr(self, name) is not None and not isinstance(getattr(self, name), str | Path):
                 raise _refuse(name, getattr(self, name), "give the path of a directory")
+        if self.rocksdb_config_setter is not None and not callable(self.rocksdb_config_setter):
+            raise _refuse("rocksdb_config_setter", self.rocksdb_config_setter, "give a function (store, options)")
         if not isinstance(self.dsl_store, DslStoreSuppliers) and self.dsl_store not in get_args(DslStore):
             hint = f"give one of {', '.join(get_args(DslStore))}, or an instance of DslStoreSuppliers"
             raise _refuse("dsl_store", self.dsl_store, hint)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 from itertools import starmap
 from typing import Any, Generic, TypeVar
 
@@ -63,6 +64,7 @@ class KeyValueBase(RowStore, Generic[K, V, T]):
             directory=context.store_directory(self.name) if self._supplier.persistent else None,
             max_entries=self._supplier.max_entries,
             open_map=self._supplier.open_map,
+            configure=partial(context.configure_rocksdb, self.name),
         )
         self._get = self._rows.get
         self._put = self._put_row

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from millstream.serdes import Serde
 from millstream.state.backends.maps import LruMap, MemoryMap, OrderedMap
@@ -25,6 +25,7 @@ class KeyValueRows(Generic[K, T]):
         directory: where RocksDB keeps its files; None keeps the rows in memory.
         max_entries: hold so many rows at most, in memory.
         open_map: opens a map of the user's own, given the directory.
+        configure: changes the options of RocksDB.
     """
 
     def __init__(
@@ -36,6 +37,7 @@ class KeyValueRows(Generic[K, T]):
         directory: str | None = None,
         max_entries: int | None = None,
         open_map: Callable[[str | None], OrderedMap] | None = None,
+        configure: Callable[[Any], None] | None = None,
     ) -> None:
         self.key = key
         self.codec = codec
@@ -47,7 +49,7 @@ class KeyValueRows(Generic[K, T]):
         elif max_entries is not None:
             self.map = LruMap(max_entries, self._evicted)
         elif directory is not None:
-            self.map = RocksMap(directory)
+            self.map = RocksMap(directory, configure)
         else:
             self.map = MemoryMap()
         self.get_bytes = self.map.get

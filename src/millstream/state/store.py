@@ -44,6 +44,9 @@ class StoreContext(Protocol):
     def store_directory(self, name: str) -> str | None:
         """The directory for a persistent store's files; None keeps it in memory, with the same semantics."""
 
+    def configure_rocksdb(self, store: str, options: Any) -> None:
+        """Change the options (`rocksdict.Options`) that a store's database is opened with."""
+
     def drop(self, who: str, reason: str) -> None:
         """Count a write that is refused."""
 
