@@ -10,11 +10,21 @@ from millstream.state import (
     KeyValueStore,
     SessionStore,
     TimestampedKeyValueStore,
+    TimestampedKeyValueStoreWithHeaders,
     TimestampedWindowStore,
+    TimestampedWindowStoreWithHeaders,
     VersionedKeyValueStore,
     WindowStore,
 )
 from millstream.testing.conformance.case import Case
+
+
+_TIMESTAMPED = (
+    TimestampedKeyValueStore,
+    TimestampedKeyValueStoreWithHeaders,
+    TimestampedWindowStore,
+    TimestampedWindowStoreWithHeaders,
+)
 
 
 def store_rows(case: Case, stores: Mapping[str, Any]) -> dict[str, list[Any]]:
@@ -35,7 +45,7 @@ def _rows(case: Case, store: Any) -> Iterable[list[Any]]:
         return [[key, record.value, record.timestamp] for key, record in found if record is not None]
     if isinstance(store, SessionStore):
         return [[_key(key), value, None] for key, value in store.fetch_keys(None, None)]
-    if isinstance(store, TimestampedWindowStore | TimestampedKeyValueStore):
+    if isinstance(store, _TIMESTAMPED):
         return [[_key(key), stored.value, stored.timestamp] for key, stored in store.all()]
     if isinstance(store, KeyValueStore | WindowStore):
         return [[_key(key), value, None] for key, value in store.all()]

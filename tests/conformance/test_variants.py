@@ -1,4 +1,4 @@
-"""With a wrapper around every processor that changes nothing, results are still those of Kafka Streams."""
+"""With a wrapper around every processor that changes nothing, and with stores that keep headers, results are the same."""
 
 from __future__ import annotations
 
@@ -48,10 +48,14 @@ class Wrapper(ProcessorWrapper):
         return ProcessorSupplier(lambda: AroundValues(supplier()), supplier.stores)
 
 
+VARIANTS: list[dict[str, Any]] = [{"processor_wrapper": Wrapper()}, {"dsl_store_format": "headers"}]
+
+
 @pytest.mark.parametrize("case", CASES, ids=[case.id for case in CASES])
-def test_case_with_wrapped_processors(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("options", VARIANTS, ids=["-".join(variant) for variant in VARIANTS])
+def test_case(case: Case, options: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     plain = run._config
-    monkeypatch.setattr(run, "_config", lambda case: replace(plain(case), processor_wrapper=Wrapper()))
+    monkeypatch.setattr(run, "_config", lambda case: replace(plain(case), **options))
     verdict = check(case)
     if not verdict.passed:
         pytest.fail("\n".join(verdict.reasons), pytrace=False)
