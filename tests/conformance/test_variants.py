@@ -1,4 +1,4 @@
-"""With a wrapper around every processor that changes nothing, and with stores that keep headers, results are the same."""
+"""Results are the same with a wrapper around all processors that changes nothing, and with stores that keep headers."""
 
 from __future__ import annotations
 

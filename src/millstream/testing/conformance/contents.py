@@ -18,7 +18,6 @@ from millstream.state import (
 )
 from millstream.testing.conformance.case import Case
 
-
 _TIMESTAMPED = (
     TimestampedKeyValueStore,
     TimestampedKeyValueStoreWithHeaders,
