@@ -114,8 +114,8 @@ class StreamsConfig:
         rocksdb_config_setter: called with the name of a store and the options (`rocksdict.Options`) of its database,
             to change them.
         dsl_store: the stores of operators that are given none: "rocksdb", "in_memory", or your `DslStoreSuppliers`.
-        dsl_store_format: "headers" has tables and windowed aggregations (not by sessions) keep the headers of the
-            record that wrote a row, beside its value and its timestamp.
+        dsl_store_format: "headers" has tables and windowed aggregations keep the headers of the record that wrote a
+            row, beside its value and its timestamp.
         max_task_idle: how long a task waits for data of an empty input partition before it goes on with the others, out
             of order. 0 waits only for data known to be there already, None not even for that.
         commit_interval: the least time from one batch to the next, unless so much waits that a batch would be full.

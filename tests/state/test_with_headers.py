@@ -18,6 +18,7 @@ from millstream import (
     Produced,
     Record,
     Serdes,
+    SessionWindows,
     SlidingWindows,
     StateStoreError,
     StoreBuilder,
@@ -179,6 +180,7 @@ def test_the_driver_shows_them() -> None:
         assert found.headers == TRACE
         session = driver.session_store_with_headers("sessions").fetch_session("a", 0, 1)
         assert session == AggregationWithHeaders("x", TRACE)
+        assert driver.session_store("sessions").fetch_session("a", 0, 1) == "x"
         plain = driver.key_value_store("kept")
         plain.put("b", "y")
         assert list(plain.all()) == [("a", "x"), ("b", "y")]
@@ -218,7 +220,10 @@ def test_one_table_keeps_headers_if_its_store_does() -> None:
 
 @pytest.mark.parametrize("cache", [0, 1_000_000])
 @pytest.mark.parametrize("on_close", [False, True])
-@pytest.mark.parametrize("windows", [TimeWindows.of_size(TEN), SlidingWindows.of_time_difference(TEN)])
+@pytest.mark.parametrize(
+    "windows",
+    [TimeWindows.of_size(TEN), SlidingWindows.of_time_difference(TEN), SessionWindows.of_inactivity_gap(TEN)],
+)
 def test_windowed_aggregations_give_the_same_with_headers(cache: int, on_close: bool, windows: Any) -> None:
     results = []
     for format_ in ("default", "headers"):
@@ -239,5 +244,8 @@ def test_windowed_aggregations_give_the_same_with_headers(cache: int, on_close: 
                 last = driver.timestamped_window_store_with_headers("counts").fetch("a", 40)
                 assert last is not None
                 assert last.headers.last("at") == b"40"
+            if format_ == "headers" and isinstance(windows, SessionWindows):
+                *_, (_, found) = driver.session_store_with_headers("counts").fetch("a")
+                assert found.headers.last("at") == b"40"
     assert results[0]
     assert results[0] == results[1]

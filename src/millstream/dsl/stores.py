@@ -93,7 +93,8 @@ def session_store(
         DslSessionParams(name, _retention(materialized, windows.retention_ms), _strategy(emit_on_close)),
     )
     _check_kind(supplier, "session")
-    return _builder(materialized, supplier, StoreKind.SESSION, key, value, caching=not emit_on_close)
+    kind = _with_headers(config, supplier, StoreKind.SESSION)
+    return _builder(materialized, supplier, kind, key, value, caching=not emit_on_close)
 
 
 def join_store(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from millstream.records import MAX_TIMESTAMP, Headers, Window, Windowed
 from millstream.serdes import Serde
@@ -52,6 +52,10 @@ class SessionStore(RowStore, Generic[K, V]):
         if self._caching and context.cache_max_bytes > 0:
             self.cached = True
             self._cache = SessionCache(self._rows, context)
+
+    def for_operators(self) -> SessionStore[K, Any]:
+        """The store with plain values, as operators use it."""
+        return self
 
     def set_flush_listener(self, listener: SessionListener, send_old: bool) -> None:
         """Tell the listener what a flush wrote: key, start, end, new, old (if `send_old`), timestamp, headers."""

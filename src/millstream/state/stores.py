@@ -87,7 +87,7 @@ class Stores:
 
     @staticmethod
     def persistent_session_with_headers(name: str, retention: timedelta) -> StoreSupplier:
-        """A session store on disk, for `session_store_with_headers`."""
+        """A session store on disk; an aggregation by sessions in it keeps headers too."""
         return replace(Stores.persistent_session(name, retention), headers=True)
 
     @staticmethod

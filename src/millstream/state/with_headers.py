@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, TypeVar
 
-from millstream.records import AggregationWithHeaders, Headers, ValueTimestampHeaders
+from millstream.records import AggregationWithHeaders, Headers, ValueTimestampHeaders, Windowed
 from millstream.serdes import Serde
 from millstream.state import codec
 from millstream.state.keyvalue import KeyValueBase
@@ -199,6 +199,9 @@ class SessionStoreWithHeaders(SessionStore[K, AggregationWithHeaders[V]]):
         super().__init__(supplier, key, value, caching=caching, logged=logged)  # type: ignore[arg-type]  # see below
         self._codec = codec.aggregation_with_headers(value)
 
+    def for_operators(self) -> SessionStore[K, V]:
+        return SessionsWithoutHeaders(self)
+
     def set_flush_listener(self, listener: SessionListener, send_old: bool) -> None:
         def told(key: Any, start: int, end: int, new: Any, old: Any, timestamp: int, headers: Headers | None) -> None:
             listener(key, start, end, _value(new), _value(old), timestamp, headers)
@@ -218,6 +221,50 @@ class SessionStoreWithHeaders(SessionStore[K, AggregationWithHeaders[V]]):
 
     def apply_header_records(self, records: Iterable[HeaderLogRecord]) -> None:
         self.apply_changes((key, join_headers(value, headers)) for key, value, _, headers in records)
+
+
+class SessionsWithoutHeaders(SessionStore[K, V]):
+    """A session store with headers, seen without them. What is written has those of its record.
+
+    It is the same store: opening, flushing and closing is the other one's business.
+    """
+
+    def __init__(self, store: SessionStoreWithHeaders[K, V]) -> None:
+        serde: Serde[Any] = store._codec.serde
+        super().__init__(store._supplier, store._key, serde, logged=store.logged)
+        self._store = store
+        self._context = store._context
+        self.cached = store.cached
+
+    def init(self, context: StoreContext) -> None:
+        raise AssertionError("the store is open already")
+
+    def write(self, key: K, start: int, end: int, value: V | None, headers: Headers | None = None) -> None:
+        kept = None if value is None else AggregationWithHeaders(value, _own(headers) or Headers())
+        self._store.write(key, start, end, kept, headers)
+
+    def fetch_session(self, key: K, start: int, end: int) -> V | None:
+        found = self._store.fetch_session(key, start, end)
+        return None if found is None else found.aggregation
+
+    def find_sessions(
+        self, key: K, earliest_end: int, latest_start: int, reverse: bool = False
+    ) -> Iterator[tuple[Windowed[K], V]]:
+        return _plain(self._store.find_sessions(key, earliest_end, latest_start, reverse))
+
+    def fetch_keys(
+        self, low: K | None = None, high: K | None = None, reverse: bool = False
+    ) -> Iterator[tuple[Windowed[K], V]]:
+        return _plain(self._store.fetch_keys(low, high, reverse))
+
+    def find_sessions_ending(
+        self, earliest_end: int, latest_end: int, reverse: bool = False
+    ) -> Iterator[tuple[Windowed[K], V]]:
+        return _plain(self._store.find_sessions_ending(earliest_end, latest_end, reverse))
+
+
+def _plain(found: Iterator[tuple[Windowed[K], AggregationWithHeaders[V]]]) -> Iterator[tuple[Windowed[K], V]]:
+    return ((session, kept.aggregation) for session, kept in found)
 
 
 def _rows(records: Iterable[HeaderLogRecord]) -> Iterator[tuple[bytes, bytes | None]]:

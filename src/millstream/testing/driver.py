@@ -239,8 +239,8 @@ class TopologyTestDriver:
         return stores.of_kind(self.stores, name, TimestampedWindowStore)
 
     def session_store(self, name: str) -> SessionStore[Any, Any]:
-        """A session store."""
-        return stores.of_kind(self.stores, name, SessionStore)
+        """A session store; one with headers is shown without."""
+        return stores.of_kind(self.stores, name, SessionStore).for_operators()
 
     def timestamped_key_value_store_with_headers(self, name: str) -> TimestampedKeyValueStoreWithHeaders[Any, Any]:
         """A key-value store whose values are `ValueTimestampHeaders`."""

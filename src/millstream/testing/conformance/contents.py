@@ -43,7 +43,7 @@ def _rows(case: Case, store: Any) -> Iterable[list[Any]]:
         found = ((key, store.get(key)) for key in case.input_keys())
         return [[key, record.value, record.timestamp] for key, record in found if record is not None]
     if isinstance(store, SessionStore):
-        return [[_key(key), value, None] for key, value in store.fetch_keys(None, None)]
+        return [[_key(key), value, None] for key, value in store.for_operators().fetch_keys(None, None)]
     if isinstance(store, _TIMESTAMPED):
         return [[_key(key), stored.value, stored.timestamp] for key, stored in store.all()]
     if isinstance(store, KeyValueStore | WindowStore):
