@@ -12,6 +12,7 @@ import millstream.testing
 
 #: Every public name, in order; a change of this list is a change of the interface.
 NAMES = [
+    "AggregationWithHeaders",
     "ArgumentError",
     "Branched",
     "BranchedKStream",
@@ -23,6 +24,10 @@ NAMES = [
     "ConsumedRecord",
     "DefaultProductionExceptionHandler",
     "DeserializationError",
+    "DslKeyValueParams",
+    "DslSessionParams",
+    "DslStoreSuppliers",
+    "DslWindowParams",
     "EmitStrategy",
     "ErrorHandlerContext",
     "FailOnInvalidTimestamp",
@@ -53,6 +58,8 @@ NAMES = [
     "ProcessingError",
     "Processor",
     "ProcessorContext",
+    "ProcessorSupplier",
+    "ProcessorWrapper",
     "Produced",
     "ProducedRecord",
     "ProductionError",
@@ -68,6 +75,7 @@ NAMES = [
     "Repartitioned",
     "Requirements",
     "Response",
+    "Scheduled",
     "SchemaReference",
     "Serde",
     "SerdeError",
@@ -104,6 +112,7 @@ NAMES = [
     "UnlimitedWindows",
     "UsePartitionTimeOnInvalidTimestamp",
     "ValueAndTimestamp",
+    "ValueTimestampHeaders",
     "ValueTransformer",
     "VersionedRecord",
     "ViewError",

@@ -9,7 +9,8 @@ import typing as _typing
 
 if _typing.TYPE_CHECKING:
     from millstream._public import *  # noqa: F403
-    from millstream.spark.client import KafkaStreams, State, UncaughtAction
+    from millstream.spark.client import KafkaStreams
+    from millstream.spark.life import State, UncaughtAction
     from millstream.sql.engine.api import Ksql
     from millstream.sql.errors import SqlError, StatementError
     from millstream.sql.functions.user import udaf, udf, udtf
@@ -24,7 +25,8 @@ __version__ = "0.1.0"
 
 #: Names that bring much along: Spark, the Kafka clients, SQL.
 _HEAVY = {
-    **dict.fromkeys(("KafkaStreams", "State", "UncaughtAction"), "millstream.spark.client"),
+    "KafkaStreams": "millstream.spark.client",
+    **dict.fromkeys(("State", "UncaughtAction"), "millstream.spark.life"),
     "Ksql": "millstream.sql.engine.api",
     **dict.fromkeys(("SqlError", "StatementError"), "millstream.sql.errors"),
     **dict.fromkeys(
@@ -35,6 +37,7 @@ _HEAVY = {
 }
 
 __all__ = [
+    "AggregationWithHeaders",
     "ArgumentError",
     "Branched",
     "BranchedKStream",
@@ -46,6 +49,10 @@ __all__ = [
     "ConsumedRecord",
     "DefaultProductionExceptionHandler",
     "DeserializationError",
+    "DslKeyValueParams",
+    "DslSessionParams",
+    "DslStoreSuppliers",
+    "DslWindowParams",
     "EmitStrategy",
     "ErrorHandlerContext",
     "FailOnInvalidTimestamp",
@@ -76,6 +83,8 @@ __all__ = [
     "ProcessingError",
     "Processor",
     "ProcessorContext",
+    "ProcessorSupplier",
+    "ProcessorWrapper",
     "Produced",
     "ProducedRecord",
     "ProductionError",
@@ -91,6 +100,7 @@ __all__ = [
     "Repartitioned",
     "Requirements",
     "Response",
+    "Scheduled",
     "SchemaReference",
     "Serde",
     "SerdeError",
@@ -127,6 +137,7 @@ __all__ = [
     "UnlimitedWindows",
     "UsePartitionTimeOnInvalidTimestamp",
     "ValueAndTimestamp",
+    "ValueTimestampHeaders",
     "ValueTransformer",
     "VersionedRecord",
     "ViewError",

@@ -25,6 +25,10 @@ from millstream.dsl.streams.ktable import GlobalKTable as GlobalKTable
 from millstream.dsl.streams.ktable import KTable as KTable
 from millstream.dsl.streams.windowed import SessionWindowedKStream as SessionWindowedKStream
 from millstream.dsl.streams.windowed import TimeWindowedKStream as TimeWindowedKStream
+from millstream.dsl_stores import DslKeyValueParams as DslKeyValueParams
+from millstream.dsl_stores import DslSessionParams as DslSessionParams
+from millstream.dsl_stores import DslStoreSuppliers as DslStoreSuppliers
+from millstream.dsl_stores import DslWindowParams as DslWindowParams
 from millstream.errors import ArgumentError as ArgumentError
 from millstream.errors import CheckpointDamaged as CheckpointDamaged
 from millstream.errors import DeserializationError as DeserializationError
@@ -59,14 +63,17 @@ from millstream.processors.api import FixedKeyProcessorContext as FixedKeyProces
 from millstream.processors.api import Processor as Processor
 from millstream.processors.api import ProcessorContext as ProcessorContext
 from millstream.processors.api import PunctuationType as PunctuationType
+from millstream.processors.api import Scheduled as Scheduled
 from millstream.processors.api import TransformerContext as TransformerContext
 from millstream.processors.api import ValueTransformer as ValueTransformer
+from millstream.records import AggregationWithHeaders as AggregationWithHeaders
 from millstream.records import FixedKeyRecord as FixedKeyRecord
 from millstream.records import Headers as Headers
 from millstream.records import Record as Record
 from millstream.records import RecordContext as RecordContext
 from millstream.records import RecordMetadata as RecordMetadata
 from millstream.records import ValueAndTimestamp as ValueAndTimestamp
+from millstream.records import ValueTimestampHeaders as ValueTimestampHeaders
 from millstream.records import Window as Window
 from millstream.records import Windowed as Windowed
 from millstream.registry import SchemaReference as SchemaReference
@@ -91,3 +98,5 @@ from millstream.windows import SessionWindows as SessionWindows
 from millstream.windows import SlidingWindows as SlidingWindows
 from millstream.windows import TimeWindows as TimeWindows
 from millstream.windows import UnlimitedWindows as UnlimitedWindows
+from millstream.wrappers import ProcessorSupplier as ProcessorSupplier
+from millstream.wrappers import ProcessorWrapper as ProcessorWrapper

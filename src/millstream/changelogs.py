@@ -71,7 +71,7 @@ def new_topics(
 
 def _new_topic(builder: Any, topic: str, partitions: int, config: StreamsConfig) -> NewTopic:
     if not isinstance(builder, StoreBuilder):
-        return changelog_topic(topic, partitions)
+        return changelog_topic(topic, partitions, getattr(builder, "log_config", None) or {})
     supplier, settings = builder.supplier, builder.log_config
     if supplier.history_retention_ms is not None:
         return versioned_changelog_topic(topic, partitions, history_ms=supplier.history_retention_ms, config=settings)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
 from typing import Any, Literal, get_args
 
+from millstream.dsl_stores import DslStoreSuppliers
 from millstream.durations import milliseconds
 from millstream.errors import ArgumentError
 from millstream.extractors import FailOnInvalidTimestamp, TimestampExtractor
@@ -22,9 +23,11 @@ from millstream.handlers import (
 )
 from millstream.registry.settings import is_registry_setting
 from millstream.serdes import Serde
+from millstream.wrappers import ProcessorWrapper
 
 Optimization = Literal["reuse_ktable_source_topics", "merge_repartition_topics", "single_store_self_join"]
 DslStore = Literal["rocksdb", "in_memory"]
+DslStoreFormat = Literal["default", "headers"]
 
 ProcessingGuarantee = Literal["at_least_once", "exactly_once_v2"]
 Setting = str | int | float | bool
@@ -108,7 +111,11 @@ class StreamsConfig:
             update is passed on.
         state_dir: the directory under which persistent stores keep their files. None leaves it to where the application
             runs; the test driver then keeps them in memory.
-        dsl_store: the stores of operators that are given none: "rocksdb" or "in_memory".
+        rocksdb_config_setter: called with the name of a store and the options (`rocksdict.Options`) of its database,
+            to change them.
+        dsl_store: the stores of operators that are given none: "rocksdb", "in_memory", or your `DslStoreSuppliers`.
+        dsl_store_format: "headers" has tables and windowed aggregations keep the headers of the record that wrote a
+            row, beside its value and its timestamp.
         max_task_idle: how long a task waits for data of an empty input partition before it goes on with the others, out
             of order. 0 waits only for data known to be there already, None not even for that.
         commit_interval: the least time from one batch to the next, unless so much waits that a batch would be full.
@@ -142,8 +149,11 @@ class StreamsConfig:
             which change when the topology does.
         deserialization_exception_handler: decides about input that cannot be read. See `millstream.handlers`.
         processing_exception_handler: decides when a node raises.
+        processing_exception_handler_global_enabled: it decides about global stores and tables too (there its dead
+            letters are not written). Else an error there ends the application.
         production_exception_handler: decides about output that cannot be written.
         dead_letter_queue_topic: where the built-in handlers send the input records of errors; None sends none.
+        processor_wrapper: is asked to wrap every processor of a topology that is built with this configuration.
         app_configs: your own settings; processors read them from their context.
     """
 
@@ -155,7 +165,9 @@ class StreamsConfig:
     default_timestamp_extractor: TimestampExtractor = field(default_factory=FailOnInvalidTimestamp)
     statestore_cache_max_bytes: int = 10 * 1024 * 1024
     state_dir: str | Path | None = None
-    dsl_store: DslStore = "rocksdb"
+    rocksdb_config_setter: Callable[[str, Any], None] | None = None
+    dsl_store: DslStore | DslStoreSuppliers = "rocksdb"
+    dsl_store_format: DslStoreFormat = "default"
     max_task_idle: timedelta | None = timedelta(0)
     commit_interval: timedelta | None = None
     num_stream_threads: int = 1
@@ -180,8 +192,10 @@ class StreamsConfig:
     processing_exception_handler: ProcessingExceptionHandler = field(
         default_factory=LogAndFailProcessingExceptionHandler
     )
+    processing_exception_handler_global_enabled: bool = False
     production_exception_handler: ProductionExceptionHandler = field(default_factory=DefaultProductionExceptionHandler)
     dead_letter_queue_topic: str | None = None
+    processor_wrapper: ProcessorWrapper | None = None
     app_configs: Mapping[str, Any] = field(default_factory=dict, hash=False)
 
     def __post_init__(self) -> None:
@@ -196,8 +210,14 @@ class StreamsConfig:
         for name in ("state_dir", "checkpoint_location"):
             if getattr(self, name) is not None and not isinstance(getattr(self, name), str | Path):
                 raise _refuse(name, getattr(self, name), "give the path of a directory")
-        if self.dsl_store not in get_args(DslStore):
-            raise _refuse("dsl_store", self.dsl_store, f"give one of {', '.join(get_args(DslStore))}")
+        if self.rocksdb_config_setter is not None and not callable(self.rocksdb_config_setter):
+            raise _refuse("rocksdb_config_setter", self.rocksdb_config_setter, "give a function (store, options)")
+        if not isinstance(self.dsl_store, DslStoreSuppliers) and self.dsl_store not in get_args(DslStore):
+            hint = f"give one of {', '.join(get_args(DslStore))}, or an instance of DslStoreSuppliers"
+            raise _refuse("dsl_store", self.dsl_store, hint)
+        if self.dsl_store_format not in get_args(DslStoreFormat):
+            choices = ", ".join(get_args(DslStoreFormat))
+            raise _refuse("dsl_store_format", self.dsl_store_format, f"give one of {choices}")
         if self.max_task_idle is not None:
             milliseconds(self.max_task_idle, "max_task_idle")
         if self.commit_interval is not None:
@@ -208,6 +228,8 @@ class StreamsConfig:
         _optimizations(self.topology_optimization)
         for name in ("deserialization", "processing", "production"):
             _check_handler(f"{name}_exception_handler", getattr(self, f"{name}_exception_handler"))
+        if self.processor_wrapper is not None and not isinstance(self.processor_wrapper, ProcessorWrapper):
+            raise _refuse("processor_wrapper", self.processor_wrapper, "give an instance of a ProcessorWrapper")
         if not isinstance(self.app_configs, Mapping):
             raise _refuse("app_configs", self.app_configs, "give a dict")
         object.__setattr__(self, "app_configs", dict(self.app_configs))  # later changes of the caller's have no effect

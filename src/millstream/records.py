@@ -172,13 +172,19 @@ class RecordMetadata(NamedTuple):
 
 
 class RecordContext(NamedTuple):
-    """What topic-name extractors and error handlers are told about a record."""
+    """What topic-name extractors are told about a record.
+
+    `source_raw_key` and `source_raw_value` are of the input record, as it was read. They are None in a punctuation, and
+    where a cache is flushed that was written by an earlier record.
+    """
 
     topic: str | None
     partition: int
     offset: int
     timestamp: int
     headers: Headers
+    source_raw_key: bytes | None = None
+    source_raw_value: bytes | None = None
 
 
 class ValueAndTimestamp(NamedTuple, Generic[V]):
@@ -186,6 +192,21 @@ class ValueAndTimestamp(NamedTuple, Generic[V]):
 
     value: V
     timestamp: int
+
+
+class ValueTimestampHeaders(NamedTuple, Generic[V]):
+    """A value in a store with headers: the time it is valid from, and the headers of the record that wrote it."""
+
+    value: V
+    timestamp: int
+    headers: Headers
+
+
+class AggregationWithHeaders(NamedTuple, Generic[V]):
+    """A value in a session store with headers."""
+
+    aggregation: V
+    headers: Headers
 
 
 class Window(NamedTuple):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 
 from millstream.durations import milliseconds
@@ -17,7 +18,7 @@ class BufferConfig:
     memory.
 
     >>> BufferConfig.max_records(1000).with_max_bytes(1_000_000)
-    BufferConfig(record_limit=1000, byte_limit=1000000, stops_when_full=False)
+    BufferConfig(record_limit=1000, byte_limit=1000000, stops_when_full=False, logging=True)
     """
 
     #: None: as many as come.
@@ -25,6 +26,8 @@ class BufferConfig:
     byte_limit: int | None = None
     #: What to do when a limit is passed: stop with an error, or emit the oldest updates early.
     stops_when_full: bool = True
+    #: Keep the buffer's changes in Kafka; a mapping has settings of its changelog topic.
+    logging: bool | Mapping[str, str] = field(default=True, hash=False)
 
     def __post_init__(self) -> None:
         for limit in (self.record_limit, self.byte_limit):
@@ -91,6 +94,30 @@ class BufferConfig:
         True
         """
         return replace(self, stops_when_full=True)
+
+    def with_no_bound(self) -> BufferConfig:
+        """Take the limits away, so that the result is final.
+
+        >>> BufferConfig.max_records(1000).with_no_bound() == BufferConfig.unbounded()
+        True
+        """
+        return replace(self, record_limit=None, byte_limit=None, stops_when_full=True)
+
+    def with_logging_enabled(self, log_config: Mapping[str, str] | None = None) -> BufferConfig:
+        """Keep the buffer's changes in Kafka, with settings of its changelog topic.
+
+        >>> BufferConfig.unbounded().with_logging_enabled({"segment.ms": "60000"}).logging
+        {'segment.ms': '60000'}
+        """
+        return replace(self, logging=dict(log_config) if log_config else True)
+
+    def with_logging_disabled(self) -> BufferConfig:
+        """Keep no changes in Kafka: what is held back is lost with the checkpoint.
+
+        >>> BufferConfig.unbounded().with_logging_disabled().logging
+        False
+        """
+        return replace(self, logging=False)
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ import millstream.cli.commands.run as run_module
 from millstream.cli import progress
 from millstream.config import StreamsConfig
 from millstream.kafka.detached import DetachedBroker
-from millstream.spark.client import State
+from millstream.spark.life import State
 
 Run = Callable[..., tuple[int, str, str]]
 

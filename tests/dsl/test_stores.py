@@ -229,3 +229,20 @@ def test_a_foreign_key_join_needs_no_kept_tables(builder: StreamsBuilder, run: A
 
     records = [("left", "1", "a"), ("right", "a", "r"), ("right", "a", "s"), ("left", "1", "x")]
     assert run(records) == [("1", "aR"), ("1", "aS"), ("1", None)]
+
+
+@pytest.mark.parametrize(
+    ("buffer", "logging", "log_config"),
+    [
+        (BufferConfig.unbounded(), True, {}),
+        (BufferConfig.unbounded().with_logging_disabled(), False, {}),
+        (BufferConfig.unbounded().with_logging_enabled({"segment.ms": "1"}), True, {"segment.ms": "1"}),
+    ],
+)
+def test_the_changelog_of_a_suppress_buffer_is_as_told(
+    builder: StreamsBuilder, buffer: BufferConfig, logging: bool, log_config: dict[str, str]
+) -> None:
+    table = builder.table("in", Consumed(Serdes.string, Serdes.string))
+    table.suppress(Suppressed.until_time_limit(timedelta(seconds=1), buffer, name="held"))
+    store: Any = builder.build().stores["held-store"]
+    assert (store.logging, store.log_config) == (logging, log_config)

@@ -15,7 +15,8 @@ from millstream import StreamsConfig, Topology
 from millstream.kafka.admin import Admin
 from millstream.kafka.broker import DevBroker
 from millstream.kafka.topics import NewTopic
-from millstream.spark.client import KafkaStreams, State
+from millstream.spark.client import KafkaStreams
+from millstream.spark.life import State
 
 pytestmark = pytest.mark.usefixtures("no_lane_is_left")
 

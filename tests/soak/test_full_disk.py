@@ -15,7 +15,8 @@ from confluent_kafka import Message
 from tests.spark.conftest import PATIENCE, Apps
 
 from millstream import Consumed, MillstreamError, Produced, Serdes, StreamsBuilder
-from millstream.spark.client import KafkaStreams, State
+from millstream.spark.client import KafkaStreams
+from millstream.spark.life import State
 
 cloudpickle.register_pickle_by_value(sys.modules[__name__])
 pytestmark = pytest.mark.usefixtures("no_lane_is_left")

@@ -28,7 +28,8 @@ from millstream.kafka.admin import Admin
 from millstream.kafka.broker import DevBroker
 from millstream.kafka.errors import AuthenticationFailed
 from millstream.kafka.topics import NewTopic
-from millstream.spark.client import KafkaStreams, State
+from millstream.spark.client import KafkaStreams
+from millstream.spark.life import State
 from millstream.spark.plan import Plan
 from millstream.spark.state.checkpoint import Checkpoint
 from millstream.topology.nodes import SourceNode

@@ -16,7 +16,8 @@ from confluent_kafka import Message
 from millstream import Consumed, JoinWindows, Produced, Serdes, StreamsBuilder, StreamsError, Topology
 from millstream.kafka.admin import Admin
 from millstream.kafka.topics import NewTopic
-from millstream.spark.client import KafkaStreams, State
+from millstream.spark.client import KafkaStreams
+from millstream.spark.life import State
 from millstream.testing import TopologyTestDriver
 
 from .conftest import PATIENCE, Apps

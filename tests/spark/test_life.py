@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from datetime import timedelta
 from pathlib import Path
 
 import cloudpickle
@@ -21,7 +22,8 @@ from millstream import (
     Topology,
 )
 from millstream.kafka.admin import Admin
-from millstream.spark.client import KafkaStreams, State, UncaughtAction
+from millstream.spark.client import KafkaStreams
+from millstream.spark.life import State, UncaughtAction
 
 from .conftest import PATIENCE, Apps
 from .crashes import wait_until
@@ -55,11 +57,11 @@ def test_close_finishes_the_batch_and_the_next_start_goes_on(
     streams.add_state_listener(lambda new, old: states.append(new))
     streams.start()
     wait_until(lambda: streams.metrics()["commit-total"] > 1, "some batches")
-    streams.close()  # at any moment of a batch
+    assert streams.close(timedelta(seconds=60))  # at any moment of a batch
     assert states == [State.REBALANCING, State.RUNNING, State.PENDING_SHUTDOWN, State.NOT_RUNNING]
     began, finished = finished_batches(config)
     assert began == finished
-    streams.close()  # again
+    assert streams.close()  # again
     produce(topic, [("last", "x")])
     apps.run_once(counting(topic, out), config)
     assert counts(out) == {**{key: list(range(1, 21)) for key in KEYS}, "last": [1]}

@@ -56,7 +56,8 @@ from millstream import (
 from millstream.errors import TopologyError
 from millstream.kafka.detached import DetachedBroker
 from millstream.kafka.partitioner import partition_for
-from millstream.spark.client import KafkaStreams, State
+from millstream.spark.client import KafkaStreams
+from millstream.spark.life import State
 from millstream.testing.conformance.operators.handles import Scope
 from millstream.testing.conformance.operators.processors import processor, values_processor
 

@@ -28,6 +28,9 @@ class Context:
         self.directory = directory
         self.dropped: list[tuple[str, str]] = []
 
+    def configure_rocksdb(self, store: str, options: object) -> None:
+        pass
+
     def store_directory(self, name: str) -> str | None:
         return None if self.directory is None else str(self.directory / name)
 

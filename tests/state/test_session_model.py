@@ -127,6 +127,8 @@ def run(store: Any, model: Model, steps: list[Any]) -> None:
                     if (low is None or low <= row[0][0]) and (high is None or row[0][0] <= high)
                 ]
                 assert list(store.fetch_keys(low, high, reverse)) == sessions(rows, reverse)
+                rows = [row for row in rows if row[0][1] >= 20 and row[0][2] <= 60]
+                assert list(store.find_sessions_of_keys(low, high, 20, 60, reverse)) == sessions(rows, reverse)
             case "ending", earliest, latest, reverse:
                 order = by_end_start_key if model.persistent else by_end_key_start
                 rows = [row for row in model.find(order, model.persistent) if earliest <= row[0][1] <= latest]

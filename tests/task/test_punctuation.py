@@ -57,7 +57,9 @@ def test_a_late_record_does_not_turn_the_clock_back(source: Any, harness: Any, p
 def test_wall_clock_punctuation() -> None:
     fired: list[int] = []
     queue = Punctuations()
-    queue.add(first_due(PunctuationType.WALL_CLOCK_TIME, 10, 0, None), Schedule("n", 10, fired.append))
+    wall_clock = PunctuationType.WALL_CLOCK_TIME
+    schedule = Schedule("n", 0, 10, wall_clock, fired.append, None, fired.append)
+    queue.add(first_due(wall_clock, 10, 0, None), schedule)
     now = 0
     for step in (5, 9, 1, 20, 5):
         now += step

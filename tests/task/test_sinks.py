@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from millstream import Consumed, StreamsBuilder
 from millstream.config import StreamsConfig
 from millstream.errors import ProductionError
 from millstream.processors.operator import Operator
@@ -16,6 +17,8 @@ from millstream.serdes import Serdes
 from millstream.task.context import host_context
 from millstream.task.task import Task
 from millstream.topology.topology import Topology
+
+TWO_KEYS = [(b"a", b"1"), (b"a", b"2"), (b"b", b"last")]
 
 
 def test_nulls_stay_null(source: Any, sink: Any, harness: Any, process: Any) -> None:
@@ -33,6 +36,36 @@ def test_a_function_can_choose_the_topic(source: Any, sink: Any, harness: Any) -
     runs.add("in", ("k", "eu", 3), ("k", "us", 4))
     runs.task.process_all()
     assert [topic for topic, *_ in runs.task.take_outputs()] == ["eu-in-0-3", "us-in-1-4"]
+
+
+def test_a_function_that_chooses_the_topic_sees_the_input_as_it_was_read(source: Any, sink: Any, harness: Any) -> None:
+    seen: list[Any] = []
+
+    def choose(key: str, value: str, context: Any) -> str:
+        seen.append((context.source_raw_key, context.source_raw_value))
+        return "out"
+
+    runs = harness(sink(source(), "source", topic=choose))
+    runs.add("in", ("a", "x", 3), ("b", "y", 4), (None, None, 5))
+    runs.task.process_all()
+    assert seen == [(b"a", b"x"), (b"b", b"y"), (None, None)]
+
+
+def test_what_a_cache_forwards_later_comes_with_no_other_input() -> None:
+    seen: dict[str, Any] = {}
+
+    def choose(key: str, count: int, context: Any) -> str:
+        seen[key] = (context.offset, context.source_raw_value)
+        return "out"
+
+    builder = StreamsBuilder()
+    counts = builder.stream("in", Consumed(Serdes.string, Serdes.string)).group_by_key().count()
+    counts.to_stream().to(choose)
+    task = Task(builder.build(), StreamsConfig())
+    task.add_records("in", 0, [(key, value, 5, None, offset) for offset, (key, value) in enumerate(TWO_KEYS)])
+    task.process_all()
+    task.commit()
+    assert seen == {"a": (1, None), "b": (2, b"last")}
 
 
 def test_the_chosen_topic_must_be_a_name(source: Any, sink: Any, harness: Any) -> None:

@@ -33,7 +33,7 @@ class Busy(Processor[str, str, str, str]):
 
 
 def test_it_captures_forwards_schedules_and_commits() -> None:
-    context = MockProcessorContext(app_configs={"limit": 3})
+    context = MockProcessorContext(app_configs={"limit": 3, "mail.host": "a", "mail.port": 25})
     context.add_state_store(
         Stores.key_value_store(Stores.in_memory_key_value("seen"), Serdes.string, Serdes.string).build()
     )
@@ -48,6 +48,7 @@ def test_it_captures_forwards_schedules_and_commits() -> None:
     assert context.forwarded() == [whole, named]
     assert context.forwarded("right") == [whole]
     assert context.app_configs["limit"] == 3
+    assert context.app_configs_with_prefix("mail.") == {"host": "a", "port": 25}
 
     context.reset_forwards()
     context.reset_commit()
@@ -56,9 +57,11 @@ def test_it_captures_forwards_schedules_and_commits() -> None:
     context.set_current_system_time_ms(60)
     [schedule] = context.scheduled_punctuators
     assert (schedule.interval_ms, schedule.type) == (1000, PunctuationType.STREAM_TIME)
+    assert context.schedules == [schedule]
     schedule.punctuator(55)
     assert context.forwarded() == [CapturedForward(Record("tick", "50", 55))]
     assert schedule.cancelled
+    assert context.schedules == []
     assert context.current_system_time_ms() == 60
 
 

@@ -33,6 +33,9 @@ SUPPLIERS = {
 class _Context:
     topic, partition, offset, timestamp, headers, cache_max_bytes = None, 0, 0, 0, Headers(), 0
 
+    def configure_rocksdb(self, store: str, options: object) -> None:
+        pass
+
     def store_directory(self, name: str) -> None:
         return None
 

@@ -28,6 +28,7 @@ from millstream.graph.write import write
 from millstream.serdes import Serde
 from millstream.topology import Topology
 from millstream.topology.names import check_name
+from millstream.topology.wrapping import wrap_processors
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -57,7 +58,7 @@ class StreamsBuilder:
     <BLANKLINE>
 
     Args:
-        config: settings that shape the topology: the kind of stores, and its optimisation.
+        config: settings that shape the topology: the kind of stores, its optimisation, what is around processors.
     """
 
     def __init__(self, config: StreamsConfig | None = None) -> None:
@@ -277,6 +278,8 @@ class StreamsBuilder:
         """
         config = config or self._dsl.config
         topology = write(optimize(self._dsl.graph.graph(), frozenset(config.optimizations)))
+        if config.processor_wrapper is not None:
+            wrap_processors(topology, config.processor_wrapper)
         if config.ensure_explicit_internal_resource_naming:
             check_explicit_names(topology)
         return topology

@@ -8,6 +8,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, get_args
 
 from millstream.config import DslStore
+from millstream.dsl_stores import DslStoreSuppliers
 from millstream.durations import milliseconds
 from millstream.errors import ArgumentError
 from millstream.extractors import TimestampExtractor
@@ -70,8 +71,9 @@ def _check_supplier(supplier: object, what: str) -> None:
 
 
 def _check_dsl_store(dsl_store: object, given: StoreSupplier | None) -> None:
-    if dsl_store not in (None, *get_args(DslStore)):
-        raise ArgumentError(f"dsl_store cannot be {dsl_store!r}", hint=f"give one of {', '.join(get_args(DslStore))}")
+    if not isinstance(dsl_store, DslStoreSuppliers) and dsl_store not in (None, *get_args(DslStore)):
+        hint = f"give one of {', '.join(get_args(DslStore))}, or an instance of DslStoreSuppliers"
+        raise ArgumentError(f"dsl_store cannot be {dsl_store!r}", hint=hint)
     if dsl_store is not None and given is not None:
         raise ArgumentError(
             "dsl_store cannot be chosen for a given store",
@@ -267,7 +269,8 @@ class StreamJoined(_Option):
         this_store: the left store, from `Stores`, with duplicates and the join's size and retention.
         other_store: the right store.
         logging: keep the stores' changes in Kafka; a mapping has settings of their changelog topics.
-        dsl_store: "rocksdb" or "in_memory", for stores that are not given; the configuration's choice if missing.
+        dsl_store: "rocksdb", "in_memory" or `DslStoreSuppliers`, for stores that are not given; the configuration's
+            choice if missing.
 
     >>> from datetime import timedelta
     >>> from millstream import Consumed, JoinWindows, Serdes, StreamJoined, StreamsBuilder
@@ -287,7 +290,7 @@ class StreamJoined(_Option):
     this_store: StoreSupplier | None = None
     other_store: StoreSupplier | None = None
     logging: bool | Mapping[str, str] = field(default=True, hash=False)
-    dsl_store: DslStore | None = None
+    dsl_store: DslStore | DslStoreSuppliers | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -342,7 +345,8 @@ class Materialized(_Option):
             changelog topic, as `{"min.compaction.lag.ms": "60000"}`.
         retention: how long windows are kept.
         store: the store itself, from `Stores`; its name counts.
-        dsl_store: "rocksdb" or "in_memory", without a store; the configuration's choice if missing.
+        dsl_store: "rocksdb", "in_memory" or `DslStoreSuppliers`, without a store; the configuration's choice if
+            missing.
 
     >>> from millstream import Consumed, Materialized, Serdes, Stores, StreamsBuilder
     >>> from millstream.testing import TopologyTestDriver
@@ -361,7 +365,7 @@ class Materialized(_Option):
     logging: bool | Mapping[str, str] = field(default=True, hash=False)
     retention: timedelta | None = None
     store: StoreSupplier | None = None
-    dsl_store: DslStore | None = None
+    dsl_store: DslStore | DslStoreSuppliers | None = None
 
     def __post_init__(self) -> None:
         if isinstance(self.name, StoreSupplier):

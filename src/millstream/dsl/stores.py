@@ -5,14 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from millstream.config import StreamsConfig
+from millstream.config import DslStore, StreamsConfig
 from millstream.dsl.options import Materialized, StreamJoined
+from millstream.dsl.unknown import needed_for
+from millstream.dsl_stores import DslKeyValueParams, DslSessionParams, DslStoreSuppliers, DslWindowParams
 from millstream.durations import milliseconds
 from millstream.errors import ArgumentError
+from millstream.processors.suppress.buffer import SuppressBufferBuilder
 from millstream.records import MAX_TIMESTAMP
 from millstream.serdes import Serde
 from millstream.state import StoreBuilder, StoreKind, StoreSupplier
-from millstream.windows import JoinWindows, SessionWindows, SlidingWindows, TimeWindows, UnlimitedWindows
+from millstream.suppressed import BufferConfig
+from millstream.windows import EmitStrategy, JoinWindows, SessionWindows, SlidingWindows, TimeWindows, UnlimitedWindows
 
 
 def check_store_builder(builder: Any, operator: str) -> None:
@@ -29,13 +33,21 @@ def key_value_store(
     config: StreamsConfig, materialized: Materialized, name: str, key: Serde[Any], value: Serde[Any]
 ) -> StoreBuilder:
     """A table's store: timestamped, or versioned if the user gave such a supplier."""
-    if materialized.store is not None:
-        _check_kind(materialized.store, "key-value", "versioned key-value")
-    supplier = materialized.store or StoreSupplier(name, persistent=_persistent(config, materialized))
-    kind = StoreKind.TIMESTAMPED_KEY_VALUE
+    supplier = materialized.store or table_supplier(config, materialized, name)
+    _check_kind(supplier, "key-value", "versioned key-value")
+    kind = _with_headers(config, supplier, StoreKind.TIMESTAMPED_KEY_VALUE)
     if supplier.history_retention_ms is not None:
         kind = StoreKind.VERSIONED_KEY_VALUE
     return _builder(materialized, supplier, kind, key, value, caching=kind is not StoreKind.VERSIONED_KEY_VALUE)
+
+
+def table_supplier(config: StreamsConfig, options: Materialized | None, name: str) -> StoreSupplier:
+    """How the rows of a table are kept whose store is not given."""
+    chosen = _chosen(config, options)
+    if isinstance(chosen, DslStoreSuppliers):
+        supplier = _named(chosen.key_value_store(DslKeyValueParams(name)), name)
+        return supplier or StoreSupplier(name)
+    return StoreSupplier(name, persistent=chosen == "rocksdb")
 
 
 def window_store(
@@ -49,17 +61,20 @@ def window_store(
     emit_on_close: bool,
 ) -> StoreBuilder:
     """The store of a windowed aggregation."""
-    if materialized.store is not None:
-        _check_kind(materialized.store, "window")
-    supplier = materialized.store or StoreSupplier(
-        name,
-        persistent=_persistent(config, materialized),
-        retention_ms=_retention(materialized, windows.retention_ms),
-        window_size_ms=window_size(windows),
-        time_ordered=emit_on_close,
+    sliding = isinstance(windows, SlidingWindows)
+    supplier = materialized.store or _window_supplier(
+        _chosen(config, materialized),
+        DslWindowParams(
+            name,
+            _retention(materialized, windows.retention_ms),
+            window_size(windows),
+            emit_strategy=_strategy(emit_on_close),
+            is_sliding_window=sliding,
+        ),
     )
-    caching = not (emit_on_close and isinstance(windows, SlidingWindows))
-    return _builder(materialized, supplier, StoreKind.TIMESTAMPED_WINDOW, key, value, caching=caching)
+    _check_kind(supplier, "window")
+    kind = _with_headers(config, supplier, StoreKind.TIMESTAMPED_WINDOW)
+    return _builder(materialized, supplier, kind, key, value, caching=not (emit_on_close and sliding))
 
 
 def session_store(
@@ -73,15 +88,13 @@ def session_store(
     emit_on_close: bool,
 ) -> StoreBuilder:
     """The store of a session-windowed aggregation."""
-    if materialized.store is not None:
-        _check_kind(materialized.store, "session")
-    supplier = materialized.store or StoreSupplier(
-        name,
-        persistent=_persistent(config, materialized),
-        retention_ms=_retention(materialized, windows.retention_ms),
-        time_ordered=emit_on_close,
+    supplier = materialized.store or _session_supplier(
+        _chosen(config, materialized),
+        DslSessionParams(name, _retention(materialized, windows.retention_ms), _strategy(emit_on_close)),
     )
-    return _builder(materialized, supplier, StoreKind.SESSION, key, value, caching=not emit_on_close)
+    _check_kind(supplier, "session")
+    kind = _with_headers(config, supplier, StoreKind.SESSION)
+    return _builder(materialized, supplier, kind, key, value, caching=not emit_on_close)
 
 
 def join_store(
@@ -94,15 +107,9 @@ def join_store(
     value: Serde[Any],
 ) -> StoreBuilder:
     """The store of one side of a stream-stream join."""
-    if given is not None:
-        _check_join_store(given, windows)
-    supplier = given or StoreSupplier(
-        f"{name}-store",
-        persistent=_persistent(config, joined),
-        retention_ms=windows.retention_ms,
-        window_size_ms=windows.size_ms,
-        retain_duplicates=True,
-    )
+    params = DslWindowParams(f"{name}-store", windows.retention_ms, windows.size_ms, retain_duplicates=True)
+    supplier = given or _window_supplier(_chosen(config, joined), params)
+    _check_join_store(supplier, windows)
     return StoreBuilder(
         supplier.name,
         StoreKind.WINDOW,
@@ -111,6 +118,16 @@ def join_store(
         value,
         caching=False,
         **_log(joined.logging),
+    )
+
+
+def suppress_buffer(buffer: BufferConfig, name: str, key: Serde[Any], value: Serde[Any]) -> SuppressBufferBuilder:
+    """What `suppress` holds updates back in."""
+    return SuppressBufferBuilder(
+        name,
+        needed_for("Materialized(key=...) above the suppress", key),
+        needed_for("Materialized(value=...) above the suppress", value),
+        **_log(buffer.logging),
     )
 
 
@@ -125,8 +142,56 @@ def window_size(windows: TimeWindows | UnlimitedWindows | SlidingWindows) -> int
             return MAX_TIMESTAMP
 
 
-def _persistent(config: StreamsConfig, options: Materialized | StreamJoined) -> bool:
-    return (options.dsl_store or config.dsl_store) == "rocksdb"
+def _chosen(config: StreamsConfig, options: Materialized | StreamJoined | None) -> DslStore | DslStoreSuppliers:
+    """Who chooses the store of an operator that is given none."""
+    return (options.dsl_store if options is not None else None) or config.dsl_store
+
+
+def _window_supplier(chosen: DslStore | DslStoreSuppliers, params: DslWindowParams) -> StoreSupplier:
+    if isinstance(chosen, DslStoreSuppliers):
+        supplier = _named(chosen.window_store(params), params.name)
+        if supplier is not None:
+            return supplier
+    return StoreSupplier(
+        params.name,
+        persistent=chosen != "in_memory",
+        retention_ms=params.retention_ms,
+        window_size_ms=params.window_size_ms,
+        retain_duplicates=params.retain_duplicates,
+        time_ordered=params.emit_strategy is EmitStrategy.ON_WINDOW_CLOSE,
+    )
+
+
+def _session_supplier(chosen: DslStore | DslStoreSuppliers, params: DslSessionParams) -> StoreSupplier:
+    if isinstance(chosen, DslStoreSuppliers):
+        supplier = _named(chosen.session_store(params), params.name)
+        if supplier is not None:
+            return supplier
+    return StoreSupplier(
+        params.name,
+        persistent=chosen != "in_memory",
+        retention_ms=params.retention_ms,
+        time_ordered=params.emit_strategy is EmitStrategy.ON_WINDOW_CLOSE,
+    )
+
+
+def _named(supplier: object, name: str) -> StoreSupplier | None:
+    """What a user's suppliers gave."""
+    if supplier is None or (isinstance(supplier, StoreSupplier) and supplier.name == name):
+        return supplier
+    raise ArgumentError(
+        f"DslStoreSuppliers must give a store supplier called '{name}', or None",
+        detail=f"it gave {supplier!r}",
+        hint="for instance Stores.in_memory_key_value(params.name)",
+    )
+
+
+def _strategy(emit_on_close: bool) -> EmitStrategy:
+    return EmitStrategy.ON_WINDOW_CLOSE if emit_on_close else EmitStrategy.ON_WINDOW_UPDATE
+
+
+def _with_headers(config: StreamsConfig, supplier: StoreSupplier, kind: StoreKind) -> StoreKind:
+    return kind.with_headers if supplier.headers or config.dsl_store_format == "headers" else kind
 
 
 def _retention(materialized: Materialized, least: int) -> int:

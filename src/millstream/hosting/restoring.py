@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from millstream.config import StreamsConfig
 from millstream.hosting.range_consumer import RangeConsumer
-from millstream.hosting.task_changes import usable
+from millstream.hosting.task_changes import redo
 from millstream.kafka.admin import Partition
 from millstream.state.store import StateStore
 
@@ -66,7 +66,7 @@ def fill(config: StreamsConfig, logs: Mapping[Partition, Sequence[StateStore]], 
     with closing(RangeConsumer(config, from_the_first=True)) as consumer:
         for partition, records in consumer.read(ranges):
             for store in logs[partition]:
-                store.apply_records(usable(records))
+                redo(store, records)
             progress.add(len(records), records[-1][4] + 1, partition)
     progress.end()
     return progress.count

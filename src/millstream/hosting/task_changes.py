@@ -31,10 +31,18 @@ def change_records(
     for name, changed in changes.items():
         found = logs.get(name)
         if found is not None and not found.is_source:
-            topic = found.topic
+            topic, store = found.topic, stores[name]
+            if store.keeps_headers:
+                records += [
+                    (topic, partition, key, value, max(timestamp, LEAST_TIME), headers)
+                    for key, value, timestamp, headers in store.header_log_records(
+                        changed, max(stream_time, LEAST_TIME)
+                    )
+                ]
+                continue
             records += [
                 (topic, partition, key, value, timestamp if timestamp > 0 else LEAST_TIME, None)
-                for key, value, timestamp in stores[name].log_records(changed, max(stream_time, LEAST_TIME))
+                for key, value, timestamp in store.log_records(changed, max(stream_time, LEAST_TIME))
             ]
     return records
 
@@ -51,6 +59,15 @@ def set_clocks(logs: Mapping[str, Changelog], stores: Mapping[str, StateStore], 
             stores[name].apply_changes([clock])
 
 
-def usable(records: list[RawRecord]) -> Iterator[LogRecord]:
-    """Records as stores take them. One without a key, in a topic that somebody else writes, is no row."""
+def redo(store: StateStore, records: list[RawRecord]) -> None:
+    """Have a store take records of its changelog. One without a key, which somebody else wrote, is no row."""
+    if store.keeps_headers:
+        store.apply_header_records(
+            (key, value, timestamp, headers) for key, value, timestamp, headers, _ in records if key is not None
+        )
+    else:
+        store.apply_records(_without_headers(records))
+
+
+def _without_headers(records: list[RawRecord]) -> Iterator[LogRecord]:
     return ((key, value, timestamp) for key, value, timestamp, _, _ in records if key is not None)

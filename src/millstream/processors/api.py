@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
-from millstream.processors.punctuation import Cancellable, PunctuationType, Punctuator
+from millstream.processors.punctuation import Cancellable, PunctuationType, Punctuator, Scheduled
 from millstream.records import FixedKeyRecord, Headers, Record, RecordMetadata
 from millstream.serdes.serde import AnySerde
 
@@ -21,6 +21,7 @@ __all__ = [
     "ProcessorContext",
     "PunctuationType",
     "Punctuator",
+    "Scheduled",
     "TransformerContext",
     "ValueTransformer",
 ]
@@ -64,6 +65,10 @@ class ProcessingContext(ABC):
     def app_configs(self) -> Mapping[str, Any]:
         """The configuration, by option name."""
 
+    def app_configs_with_prefix(self, prefix: str) -> dict[str, Any]:
+        """The part of the configuration whose names begin with a prefix, without it."""
+        return {name.removeprefix(prefix): value for name, value in self.app_configs.items() if name.startswith(prefix)}
+
     @abstractmethod
     def record_metadata(self) -> RecordMetadata | None:
         """Where the input record came from: `(None, -1, -1)` in a punctuation, None in `init`."""
@@ -79,10 +84,15 @@ class ProcessingContext(ABC):
     @abstractmethod
     def schedule(
         self, interval: timedelta, type_: PunctuationType, callback: Punctuator, start: datetime | None = None
-    ) -> Cancellable:
+    ) -> Scheduled:
         """Have `callback` called with the current time at every interval.
 
         However many intervals have passed it is called once, and then again at the next whole interval.
+
+        A task that moves to another process, or is restarted, goes on with its schedules as they are due, cancelled
+        ones included. It calls `init` there, and finds the callback of a schedule that was made later by its name:
+        a method of the processor, or `functools.partial` of one with plain arguments (text, bytes, numbers, booleans,
+        None). Any other callback that is scheduled after `init` is lost, as all of them are in Kafka Streams.
 
         Args:
             interval: at least one millisecond.
@@ -90,6 +100,14 @@ class ProcessingContext(ABC):
             callback: may forward and use stores, like `process`.
             start: calls are due at whole intervals after this time. By default the first stream-time call is due with
                 the first record, and the first wall-clock call one interval from now.
+        """
+
+    @property
+    @abstractmethod
+    def schedules(self) -> list[Scheduled]:
+        """What this processor has scheduled and not cancelled, the next one first: stream time, then wall clock.
+
+        So a processor that was moved gets hold of what it scheduled elsewhere, from its first record on.
         """
 
     @abstractmethod

@@ -57,6 +57,12 @@ class TaskContext:
         """Where a persistent store keeps its files."""
         return None if self.state_directory is None else str(self.state_directory / name)
 
+    def configure_rocksdb(self, store: str, options: Any) -> None:
+        """Let the user's `rocksdb_config_setter` change the options that a store's database is opened with."""
+        setter = self.config.get("rocksdb_config_setter")
+        if setter is not None:
+            setter(store, options)
+
     def store(self, name: str) -> Any:
         """An open store of this task, or a global one."""
         try:

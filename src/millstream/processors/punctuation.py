@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from enum import Enum
+from typing import NamedTuple
 
 from millstream.processors.priority import PriorityQueue
 
@@ -31,15 +32,69 @@ class Cancellable:
         self.cancelled = True
 
 
-class Schedule(Cancellable):
-    """A punctuator, the node it belongs to and how often it is due."""
+class Scheduled(Cancellable):
+    """A schedule that a processor made.
 
-    def __init__(self, node: str, interval: int, punctuator: Punctuator) -> None:
+    Args:
+        interval_ms: how often it is due.
+        type_: which clock it follows.
+        punctuator: what is called. In a task that was moved it is the method of the same name.
+    """
+
+    def __init__(self, interval_ms: int, type_: PunctuationType, punctuator: Punctuator) -> None:
         super().__init__()
-        self.node = node
-        self.interval = interval
+        self.interval_ms = interval_ms
+        self.type = type_
         self.punctuator = punctuator
+
+
+#: What can go along with a method's name.
+Argument = str | bytes | int | float | bool | None
+
+
+class CallName(NamedTuple):
+    """A method of a processor, and the arguments it is called with before the time.
+
+    Args:
+        path: from the processor to the method: `remind`, or `inner.remind` where a processor wraps another one.
+        arguments: what is fixed.
+    """
+
+    path: str
+    arguments: tuple[Argument, ...] = ()
+
+
+class Schedule(Scheduled):
+    """A schedule in a task.
+
+    Args:
+        node: the node it belongs to.
+        owner: which of the node's contexts it was made with; most nodes have one.
+        interval_ms: how often it is due.
+        type_: which clock it follows.
+        punctuator: what the user gave.
+        name: how another process finds what the user gave; None: it cannot.
+        call: calls it on behalf of the node.
+    """
+
+    def __init__(
+        self,
+        node: str,
+        owner: int,
+        interval_ms: int,
+        type_: PunctuationType,
+        punctuator: Punctuator,
+        name: CallName | None,
+        call: Punctuator,
+    ) -> None:
+        super().__init__(interval_ms, type_, punctuator)
+        self.node = node
+        self.owner = owner
+        self.name = name
+        self.call = call
         self.due = 0
+        #: How many without a name the node had made in `init` before it; -1: it was made later.
+        self.place = -1
 
 
 def first_due(type_: PunctuationType, interval: int, now: int, start: int | None) -> int:
@@ -68,6 +123,8 @@ class Punctuations:
         self._queue: PriorityQueue[Schedule] = PriorityQueue()
         #: `(due, schedule)`, the next one first: cheap to look at after each record.
         self.entries = self._queue.entries
+        #: The one that is being called, which is not among the entries.
+        self.running: Schedule | None = None
 
     def add(self, due: int, schedule: Schedule) -> None:
         """Have a schedule called from that time on."""
@@ -88,9 +145,14 @@ class Punctuations:
             schedule = queue.poll()
             if schedule.cancelled:
                 continue
-            fire(schedule, now)
+            self.running = schedule
+            try:
+                fire(schedule, now)
+            finally:
+                self.running = None
             fired += 1
             if not schedule.cancelled:
                 due = schedule.due
-                self.add(due + ((now - due) // schedule.interval + 1) * schedule.interval, schedule)
+                interval = schedule.interval_ms
+                self.add(due + ((now - due) // interval + 1) * interval, schedule)
         return fired

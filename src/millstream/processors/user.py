@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from millstream.errors import StreamsError, TopologyError, describe_callable
@@ -36,7 +37,7 @@ class UserOperator(Operator):
 
     def init(self, context: TaskContext) -> None:
         super().init(context)
-        processor_context = self.context_type(self.context, self.name, self.punctuate, self.send)
+        processor_context = self.context_type(self.context, self.name, self._processor, self.punctuate, self.send)
         self._processor.context = processor_context
         self._processor.init(processor_context)
 
@@ -111,12 +112,12 @@ class FixedKeyOperator(UserOperator):
 
 def processor_operator(supplier: Callable[[], Processor[Any, Any, Any, Any]]) -> OperatorFactory:
     """The factory of a node that runs the supplier's processors."""
-    return lambda: ProcessorOperator(supplier)
+    return partial(ProcessorOperator, supplier)
 
 
 def fixed_key_operator(supplier: Callable[[], FixedKeyProcessor[Any, Any, Any]]) -> OperatorFactory:
     """The factory of a node that runs the supplier's fixed-key processors."""
-    return lambda: FixedKeyOperator(supplier)
+    return partial(FixedKeyOperator, supplier)
 
 
 def _supplied(supplier: Callable[[], Any], kind: type) -> Any:

@@ -4,24 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, NoReturn
 
 from millstream.durations import milliseconds
-from millstream.errors import StateStoreError, StreamsError
+from millstream.errors import StateStoreError, StreamsError, describe_callable
 from millstream.processors.api import (
     FixedKeyProcessorContext,
     ProcessingContext,
     ProcessorContext,
     TransformerContext,
 )
-from millstream.processors.context import TaskContext
+from millstream.processors.callbacks import found_by, name_of
+from millstream.processors.context import TaskContext, log
 from millstream.processors.punctuation import (
-    Cancellable,
+    CallName,
     Punctuations,
     PunctuationType,
     Punctuator,
     Schedule,
+    Scheduled,
     first_due,
 )
 from millstream.records import NO_TIMESTAMP, FixedKeyRecord, Headers, Record, RecordMetadata
@@ -52,6 +55,8 @@ class HostContext(TaskContext):
         self.initialising = False
         #: Node to the schedules it made then, in order.
         self.initial_schedules: dict[str, list[Schedule]] = {}
+        #: Node to the contexts of its user code, in the order they were made.
+        self.user_contexts: dict[str, list[NodeContext]] = {}
         #: Set by a processor's `commit()`; whoever commits resets it.
         self.commit_requested = False
         #: Node to the names of the stores it may use.
@@ -105,13 +110,21 @@ class NodeContext(ProcessingContext):
     Args:
         task: the task's context.
         node: the node's name.
+        processor: the user's object, whose methods are found again in other processes.
         punctuate: calls a punctuator on behalf of the node.
     """
 
-    def __init__(self, task: HostContext, node: str, punctuate: Callable[[Punctuator, int], None]) -> None:
+    def __init__(
+        self, task: HostContext, node: str, processor: object, punctuate: Callable[[Punctuator, int], None]
+    ) -> None:
         self._task = task
         self._node = node
+        self._processor = processor
         self._punctuate = punctuate
+        self._warned = False
+        contexts = task.user_contexts.setdefault(node, [])
+        self._number = len(contexts)
+        contexts.append(self)
 
     @property
     def application_id(self) -> str:
@@ -157,17 +170,52 @@ class NodeContext(ProcessingContext):
 
     def schedule(
         self, interval: timedelta, type_: PunctuationType, callback: Punctuator, start: datetime | None = None
-    ) -> Cancellable:
+    ) -> Scheduled:
         every = milliseconds(interval, "interval", minimum=1)
-        punctuate = self._punctuate
-        schedule = Schedule(self._node, every, lambda now: punctuate(callback, now))
         task = self._task
+        schedule = self.make_schedule(every, type_, callback, name_of(callback, self._processor))
         now = task.stream_time if type_ is PunctuationType.STREAM_TIME else task.now()
         anchor = None if start is None else int(start.timestamp() * 1000)
         task.punctuations[type_].add(first_due(type_, every, now, anchor), schedule)
         if task.initialising:
-            task.initial_schedules.setdefault(self._node, []).append(schedule)
+            made = task.initial_schedules.setdefault(self._node, [])
+            schedule.place = sum(other.name is None for other in made)
+            made.append(schedule)
+        elif schedule.name is None and not self._warned:
+            self._warned = True
+            log.warning(
+                "node '%s' of task %s scheduled %s after init: that schedule ends when the task moves or is restarted. "
+                "Schedule a method of the processor, or functools.partial of one with plain arguments",
+                self._node, task.task_id, describe_callable(callback),
+            )  # fmt: skip
         return schedule
+
+    @property
+    def schedules(self) -> list[Scheduled]:
+        found: list[Scheduled] = []
+        for punctuations in self._task.punctuations.values():
+            waiting = (schedule for _, schedule in sorted(punctuations.entries, key=itemgetter(0)))
+            for schedule in (punctuations.running, *waiting):
+                if schedule is not None and self._made(schedule) and not schedule.cancelled:
+                    found.append(schedule)
+        return found
+
+    def _made(self, schedule: Schedule) -> bool:
+        return schedule.node == self._node and schedule.owner == self._number
+
+    def make_schedule(
+        self, interval_ms: int, type_: PunctuationType, callback: Punctuator, name: CallName | None
+    ) -> Schedule:
+        """A schedule of this node that is not due yet."""
+        punctuate = self._punctuate
+        return Schedule(
+            self._node, self._number, interval_ms, type_, callback, name, lambda now: punctuate(callback, now)
+        )
+
+    def schedule_again(self, interval_ms: int, type_: PunctuationType, name: CallName) -> Schedule | None:
+        """A schedule that user code made in another process; None if its callback is not there any more."""
+        callback = found_by(name, self._processor)
+        return None if callback is None else self.make_schedule(interval_ms, type_, callback, name)
 
     def commit(self) -> None:
         self._task.commit_requested = True
@@ -186,10 +234,11 @@ class _ForwardingContext(NodeContext):
         self,
         task: HostContext,
         node: str,
+        processor: object,
         punctuate: Callable[[Punctuator, int], None],
         forward: Callable[[Any, str | None], None],
     ) -> None:
-        super().__init__(task, node, punctuate)
+        super().__init__(task, node, processor, punctuate)
         self._forward = forward
 
 
@@ -236,8 +285,8 @@ class RuntimeTransformerContext(NodeContext, TransformerContext):
         )
 
 
-def transformer_context(task: TaskContext, node: str) -> TransformerContext:
+def transformer_context(task: TaskContext, node: str, transformer: object) -> TransformerContext:
     """The context for a `ValueTransformer` that runs in that node."""
     if not isinstance(task, HostContext):
         raise StreamsError("user code needs a host context", detail=f"node '{node}' got a {type(task).__name__}")
-    return RuntimeTransformerContext(task, node, lambda callback, now: callback(now))
+    return RuntimeTransformerContext(task, node, transformer, lambda callback, now: callback(now))

@@ -8,9 +8,7 @@ import signal
 import threading
 import time
 import uuid
-from collections.abc import Callable
 from datetime import timedelta
-from enum import Enum
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, overload
 
@@ -27,6 +25,7 @@ from millstream.spark.driver.setting_aside import SetAside
 from millstream.spark.driver.statistics import Statistics
 from millstream.spark.failures import is_marked, of_spark, story_of
 from millstream.spark.launch import Launched, launch
+from millstream.spark.life import AFTER, State, StateListener, UncaughtAction, UncaughtExceptionHandler
 from millstream.spark.startup import preflight
 from millstream.spark.startup.log_file import append, log_file_of
 from millstream.spark.startup.session import spark_session
@@ -44,43 +43,9 @@ if TYPE_CHECKING:
 log = logging.getLogger("millstream.client")
 
 
-class State(Enum):
-    """Where in its life an application is."""
-
-    CREATED = "created"
-    REBALANCING = "rebalancing"
-    RUNNING = "running"
-    PENDING_SHUTDOWN = "pending shutdown"
-    NOT_RUNNING = "not running"
-    PENDING_ERROR = "pending error"
-    ERROR = "error"
-
-
-_AFTER = {
-    State.CREATED: {State.REBALANCING, State.PENDING_SHUTDOWN, State.PENDING_ERROR},
-    State.REBALANCING: {State.RUNNING, State.PENDING_SHUTDOWN, State.PENDING_ERROR},
-    State.RUNNING: {State.REBALANCING, State.PENDING_SHUTDOWN, State.PENDING_ERROR},
-    State.PENDING_SHUTDOWN: {State.NOT_RUNNING},
-    State.PENDING_ERROR: {State.ERROR, State.REBALANCING},
-    State.ERROR: {State.PENDING_SHUTDOWN},
-    State.NOT_RUNNING: set(),
-}
-
-
 #: States in which stores cannot be asked.
 _NOT_ASKED = {State.CREATED, State.PENDING_SHUTDOWN, State.NOT_RUNNING, State.PENDING_ERROR, State.ERROR}
 
-
-class UncaughtAction(Enum):
-    """What an uncaught-exception handler decides."""
-
-    #: Start the query again where the last good batch ended.
-    REPLACE_THREAD = "replace thread"
-    SHUTDOWN_CLIENT = "shutdown client"
-
-
-StateListener = Callable[[State, State], object]
-UncaughtExceptionHandler = Callable[[MillstreamError], UncaughtAction]
 
 _POLL_SECONDS = 0.05
 #: How long `close` waits for the running batch.
@@ -227,29 +192,39 @@ class KafkaStreams:
         """Whether it is paused."""
         return self._launched is not None and self._launched.control.is_paused
 
-    def close(self) -> None:
-        """Finish the running batch and stop. Safe to call again."""
+    def close(self, timeout: timedelta = timedelta(seconds=_CLOSE_SECONDS)) -> bool:
+        """Finish the running batch and stop. Safe to call again.
+
+        Args:
+            timeout: how long to wait for the batch. One that is given up is done again at the next start.
+
+        Returns:
+            Whether the batch was finished.
+        """
+        finished = True
         with self._lock:
             if self._state in (State.NOT_RUNNING, State.PENDING_SHUTDOWN):
-                return
+                return finished
             self._closing = True
             failed = self._state in (State.ERROR, State.PENDING_ERROR)
             if self._state is State.CREATED or failed:
                 if not failed:
                     self._move(State.PENDING_SHUTDOWN)
                     self._move(State.NOT_RUNNING)
-                return
+                return finished
             self._move(State.PENDING_SHUTDOWN)
         query, launched = self._query, self._launched
         if query is not None and launched is not None:
             self.pause()
-            deadline = time.monotonic() + _CLOSE_SECONDS
+            deadline = time.monotonic() + timeout.total_seconds()
             with contextlib.suppress(Exception):  # Spark may be gone already
                 while query.isActive and not launched.control.rests and time.monotonic() < deadline:
                     time.sleep(_POLL_SECONDS)
+                finished = not query.isActive or launched.control.rests
                 query.stop()
         self._clean()
         self._move(State.NOT_RUNNING)
+        return finished
 
     def __enter__(self) -> Self:
         self._signals.starting()
@@ -595,7 +570,7 @@ class KafkaStreams:
     def _move(self, new: State) -> None:
         with self._changed:
             old = self._state
-            if new is old or new not in _AFTER[old]:
+            if new is old or new not in AFTER[old]:
                 return
             self._state = new
             self._changed.notify_all()

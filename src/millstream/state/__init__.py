@@ -17,6 +17,11 @@ from millstream.state.stores import Stores
 from millstream.state.suppliers import StoreKind, StoreSupplier
 from millstream.state.versioned import VersionedKeyValueStore, VersionedRecord
 from millstream.state.window import TimestampedWindowStore, WindowStore
+from millstream.state.with_headers import (
+    SessionStoreWithHeaders,
+    TimestampedKeyValueStoreWithHeaders,
+    TimestampedWindowStoreWithHeaders,
+)
 
 __all__ = [
     "LATEST",
@@ -26,6 +31,7 @@ __all__ = [
     "LogEntry",
     "SessionListener",
     "SessionStore",
+    "SessionStoreWithHeaders",
     "StateStore",
     "StoreBuilder",
     "StoreContext",
@@ -33,7 +39,9 @@ __all__ = [
     "StoreSupplier",
     "Stores",
     "TimestampedKeyValueStore",
+    "TimestampedKeyValueStoreWithHeaders",
     "TimestampedWindowStore",
+    "TimestampedWindowStoreWithHeaders",
     "VersionedKeyValueStore",
     "VersionedRecord",
     "WindowListener",

@@ -14,6 +14,11 @@ from millstream.state.store import StateStore
 from millstream.state.suppliers import StoreKind, StoreSupplier
 from millstream.state.versioned import VersionedKeyValueStore
 from millstream.state.window import TimestampedWindowStore, WindowStore
+from millstream.state.with_headers import (
+    SessionStoreWithHeaders,
+    TimestampedKeyValueStoreWithHeaders,
+    TimestampedWindowStoreWithHeaders,
+)
 
 
 @dataclass(frozen=True)
@@ -41,7 +46,7 @@ class StoreBuilder:
     log_config: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        required = _REQUIRED[self.kind]
+        required = _REQUIRED[self.kind.without_headers]
         for name in required:
             self.supplier.required(name)
         if not self.logging and self.log_config:
@@ -98,6 +103,9 @@ _STORES: dict[StoreKind, Callable[..., StateStore]] = {
     StoreKind.WINDOW: WindowStore,
     StoreKind.TIMESTAMPED_WINDOW: TimestampedWindowStore,
     StoreKind.SESSION: SessionStore,
+    StoreKind.TIMESTAMPED_KEY_VALUE_WITH_HEADERS: TimestampedKeyValueStoreWithHeaders,
+    StoreKind.TIMESTAMPED_WINDOW_WITH_HEADERS: TimestampedWindowStoreWithHeaders,
+    StoreKind.SESSION_WITH_HEADERS: SessionStoreWithHeaders,
 }
 
 _REQUIRED: dict[StoreKind, tuple[str, ...]] = {

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Generic, TypeVar
 
+from millstream.records import AggregationWithHeaders, Headers
 from millstream.serdes import Serde
-from millstream.state.layout import LONG
+from millstream.state.layout import LONG, join_headers, split_headers
 
 T = TypeVar("T")
 V = TypeVar("V")
@@ -44,5 +45,33 @@ def timestamped(serde: Serde[V]) -> Codec[tuple[V, int]]:
 
     def decode(data: bytes) -> tuple[V, int]:
         return deserialize(data[8:]), unpack(data)[0]
+
+    return Codec(encode, decode, serde)
+
+
+def with_headers(serde: Serde[V]) -> Codec[tuple[V, int, Headers | None]]:
+    """Values with their timestamps and headers: the headers, then as `timestamped`."""
+    inner = timestamped(serde)
+
+    def encode(item: tuple[V, int, Headers | None]) -> bytes:
+        return join_headers(inner.encode(item[:2]), item[2]) or b""
+
+    def decode(data: bytes) -> tuple[V, int, Headers | None]:
+        plain, headers = split_headers(data)
+        value, timestamp = inner.decode(plain or b"")
+        return value, timestamp, None if headers is None else Headers(headers)
+
+    return Codec(encode, decode, serde)
+
+
+def aggregation_with_headers(serde: Serde[V]) -> Codec[AggregationWithHeaders[V]]:
+    """Values with headers: the headers, then the value."""
+
+    def encode(item: AggregationWithHeaders[V]) -> bytes:
+        return join_headers(serde.serialize(item.aggregation), item.headers) or b""
+
+    def decode(data: bytes) -> AggregationWithHeaders[V]:
+        plain, headers = split_headers(data)
+        return AggregationWithHeaders(serde.deserialize(plain or b""), Headers(headers or ()))
 
     return Codec(encode, decode, serde)

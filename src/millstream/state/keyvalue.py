@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 from itertools import starmap
 from typing import Any, Generic, TypeVar
 
@@ -25,8 +26,8 @@ T = TypeVar("T")
 P = TypeVar("P")
 
 
-class _KeyValueBase(RowStore, Generic[K, V, T]):
-    """What both kinds share. `V` is what users see, `T` what is kept.
+class KeyValueBase(RowStore, Generic[K, V, T]):
+    """What all kinds share. `V` is what users see, `T` what is kept.
 
     Args:
         supplier: where and how rows are kept.
@@ -62,6 +63,8 @@ class _KeyValueBase(RowStore, Generic[K, V, T]):
             logged=self.logged,
             directory=context.store_directory(self.name) if self._supplier.persistent else None,
             max_entries=self._supplier.max_entries,
+            open_map=self._supplier.open_map,
+            configure=partial(context.configure_rocksdb, self.name),
         )
         self._get = self._rows.get
         self._put = self._put_row
@@ -158,7 +161,7 @@ class _KeyValueBase(RowStore, Generic[K, V, T]):
         return ((deserialize(key), shown(decode(data))) for key, data in self._rows.scan(low, high, reverse))
 
 
-class KeyValueStore(_KeyValueBase[K, V, V]):
+class KeyValueStore(KeyValueBase[K, V, V]):
     """Keys and values.
 
     Every method that takes two keys as bounds includes both; the order is that of the serialised keys.
@@ -176,7 +179,7 @@ class KeyValueStore(_KeyValueBase[K, V, V]):
         return value
 
 
-class TimestampedKeyValueStore(_KeyValueBase[K, ValueAndTimestamp[V], tuple[V, int]]):
+class TimestampedKeyValueStore(KeyValueBase[K, ValueAndTimestamp[V], tuple[V, int]]):
     """Keys and values, each with the time it is valid from. What tables are kept in.
 
     Operators use `read` and `write`; they are attributes, set by `init` to the fastest way there is.

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import Generic, TypeVar
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, Generic, TypeVar
 
 from millstream.serdes import Serde
 from millstream.state.backends.maps import LruMap, MemoryMap, OrderedMap
@@ -24,6 +24,8 @@ class KeyValueRows(Generic[K, T]):
         logged: keep changes.
         directory: where RocksDB keeps its files; None keeps the rows in memory.
         max_entries: hold so many rows at most, in memory.
+        open_map: opens a map of the user's own, given the directory.
+        configure: changes the options of RocksDB.
     """
 
     def __init__(
@@ -34,16 +36,20 @@ class KeyValueRows(Generic[K, T]):
         logged: bool,
         directory: str | None = None,
         max_entries: int | None = None,
+        open_map: Callable[[str | None], OrderedMap] | None = None,
+        configure: Callable[[Any], None] | None = None,
     ) -> None:
         self.key = key
         self.codec = codec
         self.changes: dict[bytes, bytes | None] | None = {} if logged else None
         self._max_entries = max_entries
         self.map: OrderedMap
-        if max_entries is not None:
+        if open_map is not None:
+            self.map = open_map(directory)
+        elif max_entries is not None:
             self.map = LruMap(max_entries, self._evicted)
         elif directory is not None:
-            self.map = RocksMap(directory)
+            self.map = RocksMap(directory, configure)
         else:
             self.map = MemoryMap()
         self.get_bytes = self.map.get

@@ -11,6 +11,7 @@ than the clock minus the retention. There are two families, and results depend o
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
 from struct import Struct
 from typing import Generic, TypeVar
 
@@ -77,7 +78,8 @@ class ExpiringRows(Generic[K, T]):
         if directory is None:
             self.table = MemoryTimeTable(suffix, segment_ms, number_first)
         else:
-            self.table = RocksTimeTable(directory, suffix, segment_ms, number_first, supplier.time_ordered)
+            configure = partial(context.configure_rocksdb, supplier.name)
+            self.table = RocksTimeTable(directory, suffix, segment_ms, number_first, supplier.time_ordered, configure)
         note = self.table.read_note()
         if note is not None:
             self._restore_clock(note)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from millstream.records import MAX_TIMESTAMP, Headers, Window, Windowed
 from millstream.serdes import Serde
@@ -52,6 +52,10 @@ class SessionStore(RowStore, Generic[K, V]):
         if self._caching and context.cache_max_bytes > 0:
             self.cached = True
             self._cache = SessionCache(self._rows, context)
+
+    def for_operators(self) -> SessionStore[K, Any]:
+        """The store with plain values, as operators use it."""
+        return self
 
     def set_flush_listener(self, listener: SessionListener, send_old: bool) -> None:
         """Tell the listener what a flush wrote: key, start, end, new, old (if `send_old`), timestamp, headers."""
@@ -106,6 +110,13 @@ class SessionStore(RowStore, Generic[K, V]):
             if start <= latest_start
         )
 
+    def find_sessions_of_keys(
+        self, low: K | None, high: K | None, earliest_end: int, latest_start: int, reverse: bool = False
+    ) -> Iterator[tuple[Windowed[K], V]]:
+        """Sessions of the keys from `low` to `high` (None: open), as `find_sessions`; in the order of `fetch_keys`."""
+        found = self.fetch_keys(low, high, reverse)
+        return (entry for entry in found if _overlaps(entry[0].window, earliest_end, latest_start))
+
     def fetch(self, key: K, reverse: bool = False) -> Iterator[tuple[Windowed[K], V]]:
         """All sessions of a key, by end, then start."""
         self._check(key)
@@ -153,3 +164,7 @@ class SessionStore(RowStore, Generic[K, V]):
             return ((Windowed(key, Window(start, end)), value) for key, (end, start), value in found)
         deserialize, decode = self._key.deserialize, self._codec.decode
         return ((Windowed(deserialize(key), Window(start, end)), decode(data)) for key, end, start, data in rows)
+
+
+def _overlaps(session: Window, earliest_end: int, latest_start: int) -> bool:
+    return session.end >= earliest_end and session.start <= latest_start

@@ -17,6 +17,10 @@ LATEST = -1
 LogEntry = tuple[bytes, bytes | None]
 #: One record of a changelog topic: its key, its value (None deletes), and its timestamp.
 LogRecord = tuple[bytes, bytes | None, int]
+#: Headers of a record, as clients have them.
+RawHeaders = list[tuple[str, bytes | None]] | None
+#: The same with the record's headers, for stores that keep them.
+HeaderLogRecord = tuple[bytes, bytes | None, int, RawHeaders]
 
 #: `fold(key, value, timestamp, headers)`: bring a value into the aggregate of its key.
 Fold = Callable[[Any, Any, int, Headers | None], None]
@@ -40,6 +44,9 @@ class StoreContext(Protocol):
     def store_directory(self, name: str) -> str | None:
         """The directory for a persistent store's files; None keeps it in memory, with the same semantics."""
 
+    def configure_rocksdb(self, store: str, options: Any) -> None:
+        """Change the options (`rocksdict.Options`) that a store's database is opened with."""
+
     def drop(self, who: str, reason: str) -> None:
         """Count a write that is refused."""
 
@@ -53,6 +60,8 @@ class StateStore(ABC):
 
     #: False: changes are neither kept nor asked for.
     logged: bool = True
+    #: True: its records in a changelog have headers. `header_log_records` and `apply_header_records` are then used.
+    keeps_headers: bool = False
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -102,6 +111,14 @@ class StateStore(ABC):
     def apply_records(self, records: Iterable[LogRecord]) -> None:
         """Redo the records of a changelog topic; see `apply_changes`."""
         self.apply_changes((key, value) for key, value, _ in records)
+
+    def header_log_records(self, changes: Mapping[bytes, bytes | None], time: int) -> Iterable[HeaderLogRecord]:
+        """The same as `log_records`, with headers."""
+        return ((*record, None) for record in self.log_records(changes, time))
+
+    def apply_header_records(self, records: Iterable[HeaderLogRecord]) -> None:
+        """The same as `apply_records`, with headers."""
+        self.apply_records((key, value, timestamp) for key, value, timestamp, _ in records)
 
     def clock(self) -> LogEntry | None:
         """What the store knows of the time beside its rows, as a change; None if that is nothing."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -73,6 +74,23 @@ class Stores:
         return StoreSupplier(name, persistent=False, retention_ms=milliseconds(retention, "retention"))
 
     @staticmethod
+    def persistent_key_value_with_headers(name: str) -> StoreSupplier:
+        """A key-value store on disk; a table in it keeps headers too."""
+        return replace(Stores.persistent_key_value(name), headers=True)
+
+    @staticmethod
+    def persistent_window_with_headers(
+        name: str, retention: timedelta, window_size: timedelta, retain_duplicates: bool = False
+    ) -> StoreSupplier:
+        """A window store on disk; a windowed aggregation in it keeps headers too."""
+        return replace(Stores.persistent_window(name, retention, window_size, retain_duplicates), headers=True)
+
+    @staticmethod
+    def persistent_session_with_headers(name: str, retention: timedelta) -> StoreSupplier:
+        """A session store on disk; an aggregation by sessions in it keeps headers too."""
+        return replace(Stores.persistent_session(name, retention), headers=True)
+
+    @staticmethod
     def key_value_store(
         supplier: StoreSupplier, key: AnySerde | None = None, value: AnySerde | None = None
     ) -> StoreBuilder:
@@ -113,6 +131,27 @@ class Stores:
     ) -> StoreBuilder:
         """A store of values by key and session."""
         return StoreBuilder(supplier.name, StoreKind.SESSION, supplier, key, value)
+
+    @staticmethod
+    def timestamped_key_value_store_with_headers(
+        supplier: StoreSupplier, key: AnySerde | None = None, value: AnySerde | None = None
+    ) -> StoreBuilder:
+        """A store of keys, values, timestamps and headers (`ValueTimestampHeaders`)."""
+        return StoreBuilder(supplier.name, StoreKind.TIMESTAMPED_KEY_VALUE_WITH_HEADERS, supplier, key, value)
+
+    @staticmethod
+    def timestamped_window_store_with_headers(
+        supplier: StoreSupplier, key: AnySerde | None = None, value: AnySerde | None = None
+    ) -> StoreBuilder:
+        """A store of values, timestamps and headers (`ValueTimestampHeaders`) by key and window."""
+        return StoreBuilder(supplier.name, StoreKind.TIMESTAMPED_WINDOW_WITH_HEADERS, supplier, key, value)
+
+    @staticmethod
+    def session_store_with_headers(
+        supplier: StoreSupplier, key: AnySerde | None = None, value: AnySerde | None = None
+    ) -> StoreBuilder:
+        """A store of values and headers (`AggregationWithHeaders`) by key and session."""
+        return StoreBuilder(supplier.name, StoreKind.SESSION_WITH_HEADERS, supplier, key, value)
 
 
 def _optional(duration: timedelta | None, what: str) -> int | None:

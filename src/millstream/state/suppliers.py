@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
+from typing import Any
 
 from millstream.errors import ArgumentError
 
@@ -20,6 +22,26 @@ class StoreKind(Enum):
     WINDOW = "window"
     TIMESTAMPED_WINDOW = "timestamped window"
     SESSION = "session"
+    TIMESTAMPED_KEY_VALUE_WITH_HEADERS = "timestamped key-value with headers"
+    TIMESTAMPED_WINDOW_WITH_HEADERS = "timestamped window with headers"
+    SESSION_WITH_HEADERS = "session with headers"
+
+    @property
+    def with_headers(self) -> StoreKind:
+        """The same kind of store, which keeps headers too."""
+        return _WITH_HEADERS.get(self, self)
+
+    @property
+    def without_headers(self) -> StoreKind:
+        """The same kind of store, without headers. Their changelogs have the same keys, values and timestamps."""
+        return next((kind for kind, other in _WITH_HEADERS.items() if other is self), self)
+
+
+_WITH_HEADERS = {
+    StoreKind.TIMESTAMPED_KEY_VALUE: StoreKind.TIMESTAMPED_KEY_VALUE_WITH_HEADERS,
+    StoreKind.TIMESTAMPED_WINDOW: StoreKind.TIMESTAMPED_WINDOW_WITH_HEADERS,
+    StoreKind.SESSION: StoreKind.SESSION_WITH_HEADERS,
+}
 
 
 @dataclass(frozen=True)
@@ -36,6 +58,9 @@ class StoreSupplier:
         history_retention_ms: how far back a versioned store can look.
         max_entries: an LRU map holds so many entries.
         time_ordered: scans over all keys go by time; for windows that are emitted when they close.
+        headers: a table or a windowed aggregation in this store keeps headers.
+        open_map: opens a map of your own, in which a key-value store keeps its rows. It is called with the store's
+            directory, or None where tasks have none.
     """
 
     name: str
@@ -47,6 +72,8 @@ class StoreSupplier:
     history_retention_ms: int | None = None
     max_entries: int | None = None
     time_ordered: bool = False
+    headers: bool = False
+    open_map: Callable[[str | None], Any] | None = None
 
     def __post_init__(self) -> None:
         if not self.name:

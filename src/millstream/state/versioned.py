@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from millstream.errors import ArgumentError
@@ -69,7 +70,9 @@ class VersionedKeyValueStore(StateStore, Generic[K, V]):
         if directory is None:
             self._table = MemoryTimeTable(WINDOW_SUFFIX, _ONE_SEGMENT, False)
         else:
-            self._table = RocksTimeTable(directory, WINDOW_SUFFIX, _ONE_SEGMENT, False, False)
+            self._table = RocksTimeTable(
+                directory, WINDOW_SUFFIX, _ONE_SEGMENT, False, False, partial(context.configure_rocksdb, self.name)
+            )
         note = self._table.read_note()
         if note is not None:
             self._clock = LONG.unpack(note)[0]

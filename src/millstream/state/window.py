@@ -21,8 +21,8 @@ V = TypeVar("V")
 T = TypeVar("T")
 
 
-class _WindowBase(RowStore, Generic[K, V, T]):
-    """What both kinds share. `V` is what users see, `T` what is kept.
+class WindowBase(RowStore, Generic[K, V, T]):
+    """What all kinds share. `V` is what users see, `T` what is kept.
 
     Args:
         supplier: retention, window size, and where and how rows are kept.
@@ -154,7 +154,7 @@ class _WindowBase(RowStore, Generic[K, V, T]):
         return self._rows.clock_change()
 
 
-class WindowStore(_WindowBase[K, V, V]):
+class WindowStore(WindowBase[K, V, V]):
     """Values by key and window start; with `retain_duplicates` any number of them. What joins keep their records in."""
 
     def __init__(
@@ -169,7 +169,7 @@ class WindowStore(_WindowBase[K, V, V]):
         return value
 
 
-class TimestampedWindowStore(_WindowBase[K, ValueAndTimestamp[V], tuple[V, int]]):
+class TimestampedWindowStore(WindowBase[K, ValueAndTimestamp[V], tuple[V, int]]):
     """Values with timestamps, by key and window start. What windowed aggregations are kept in.
 
     Operators use `read`, `write` and `read_range`.

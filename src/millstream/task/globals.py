@@ -7,9 +7,10 @@ from typing import Any, NoReturn, cast
 
 from millstream.config import StreamsConfig
 from millstream.errors import StreamsError, TopologyError
+from millstream.handlers import Decision, ErrorHandlerContext
 from millstream.processors.operator import Operator
 from millstream.processors.user_context import HostContext
-from millstream.records import Headers
+from millstream.records import Headers, Record
 from millstream.serdes.serde import AnySerde
 from millstream.state.store import StateStore
 from millstream.task.context import host_context
@@ -36,6 +37,7 @@ class GlobalState:
 
     def __init__(self, topology: Topology, config: StreamsConfig, context: HostContext | None = None) -> None:
         self.context = host_context(config, GLOBAL_TASK_ID, HostContext) if context is None else context
+        self._config = config
         #: Open stores by name.
         self.stores: dict[str, StateStore] = {}
         self._writers: dict[str, tuple[str, Operator, AnySerde, AnySerde]] = {}
@@ -91,7 +93,29 @@ class GlobalState:
             try:
                 operator.process(key, value, timestamp, headers)
             except Exception as error:
-                raise processing_error(error, "process", operator.name, context) from error
+                self._raised(operator.name, error, Record(key, value, max(timestamp, 0), headers), (raw_key, raw_value))
+
+    def _raised(
+        self, node: str, error: Exception, record: Record[Any, Any], raw: tuple[bytes | None, bytes | None]
+    ) -> None:
+        """A node raised: the handler decides, if it is to be asked here."""
+        config, context = self._config, self.context
+        if config.processing_exception_handler_global_enabled:
+            where = ErrorHandlerContext(
+                topic=context.topic,
+                partition=context.partition,
+                offset=context.offset,
+                timestamp=record.timestamp,
+                headers=record.headers,
+                processor_node_id=node,
+                task_id=context.task_id,
+                source_raw_key=raw[0],
+                source_raw_value=raw[1],
+            )
+            if config.processing_exception_handler.handle(where, record, error).decision is Decision.RESUME:
+                context.drop(node, f"it raised {error!r}")
+                return
+        raise processing_error(error, "process", node, context) from error
 
     def flush(self) -> None:
         """Flush the stores."""

@@ -2,36 +2,47 @@
 
 It is a msgpack array:
 
-    version       1
+    version       2
     stream time   of the task
     queues        of each input partition: topic, partition, its time, the offset of the next record (-1: none came
                   yet), until when (wall clock) the task waits for it (nil: it does not)
     clocks        node to the numbers its operator keeps (`Operator.clock`)
-    stream-time schedules, wall-clock schedules
-                  of each: node, its place among those the node made in `init`, when it is due; in the order of the heap
-    cancelled     of each schedule that was cancelled: node, and its place as above
+    schedules     those that are waited for, as notes (`millstream.task.schedules`), in the order of the heaps: first of
+                  stream time, then of the wall clock
+    cancelled     notes of the other schedules that were made in `init`: all of these were cancelled
 
-The same progress always gives the same bytes.
+The same progress always gives the same bytes. Version 1, which is still read, knew only schedules that were made in
+`init`, by their places there.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Final
 
 import msgspec
 
 from millstream.layouts import Versioned, decode_versioned
 from millstream.processors.operator import Operator
-from millstream.processors.punctuation import Punctuations, PunctuationType, Schedule
 from millstream.processors.user_context import HostContext
 from millstream.task.queues import QueueGroup, QueueState
+from millstream.task.schedules import ScheduleKeeper, ScheduleNote
 
-_VERSION: Final = 1
+_VERSION: Final = 2
 
 
 class Progress(Versioned, array_like=True, frozen=True):
     """The content of the bytes."""
+
+    stream_time: int
+    queues: list[QueueState]
+    clocks: dict[str, list[int]]
+    schedules: list[ScheduleNote]
+    cancelled: list[ScheduleNote]
+
+
+class _Progress1(Versioned, array_like=True, frozen=True):
+    """The content of version 1. Schedules have node, place and when they are due; cancelled ones node and place."""
 
     stream_time: int
     queues: list[QueueState]
@@ -54,24 +65,18 @@ class ProgressKeeper:
         self._context = context
         self._queues = queues
         self._operators = operators
+        self._schedules = ScheduleKeeper(context)
 
     def save(self) -> bytes:
         """The progress as it is."""
-        context = self._context
         clocks = {name: operator.clock() for name, operator in self._operators.items()}
-        places = {id(schedule): (node, index) for node, index, schedule in self._initial()}
-        by_stream_time, by_wall_clock = (
-            [(*places[id(schedule)], due) for due, schedule in punctuations.entries if id(schedule) in places]
-            for punctuations in self._punctuations()
-        )
         progress = Progress(
             _VERSION,
-            context.stream_time,
+            self._context.stream_time,
             sorted(self._queues.states()),
             {name: clock for name, clock in clocks.items() if clock is not None},
-            by_stream_time,
-            by_wall_clock,
-            [(node, index) for node, index, schedule in self._initial() if schedule.cancelled],
+            self._schedules.waiting(),
+            self._schedules.cancelled(),
         )
         return msgspec.msgpack.encode(progress)
 
@@ -80,33 +85,19 @@ class ProgressKeeper:
         self._context.stream_time = progress.stream_time
         self._queues.restore(progress.queues)
 
-    def restore_operators(self, progress: Progress) -> None:
-        """Put back what operators and schedules know, after `init`."""
+    def restore_operators(self, progress: Progress, *, fresh: bool) -> None:
+        """Put back what operators and schedules know, after `init`.
+
+        Args:
+            progress: of the other task.
+            fresh: nothing has happened here since `init`. A schedule that the other task does not know is then one of
+                a newer release of the application; else the other task has done with it.
+        """
         for name, clock in progress.clocks.items():
             operator = self._operators.get(name)
             if operator is not None:
                 operator.set_clock(clock)
-        initial = {(node, index): schedule for node, index, schedule in self._initial()}
-        cancelled = set(progress.cancelled)
-        for place, schedule in initial.items():
-            schedule.cancelled = place in cancelled
-        saved = (progress.stream_time_schedules, progress.wall_clock_schedules)
-        known = {(node, index) for entries in saved for node, index, _ in entries} | cancelled
-        new = {id(schedule) for place, schedule in initial.items() if place not in known}
-        for punctuations, entries in zip(self._punctuations(), saved, strict=True):
-            # A release of the application with more schedules than the last one has some that were never saved.
-            added = [entry for entry in punctuations.entries if id(entry[1]) in new]
-            restored = [(due, initial[node, index]) for node, index, due in entries if (node, index) in initial]
-            punctuations.replace(restored + added)
-
-    def _initial(self) -> Iterator[tuple[str, int, Schedule]]:
-        for node, schedules in self._context.initial_schedules.items():
-            for index, schedule in enumerate(schedules):
-                yield node, index, schedule
-
-    def _punctuations(self) -> tuple[Punctuations, Punctuations]:
-        found = self._context.punctuations
-        return found[PunctuationType.STREAM_TIME], found[PunctuationType.WALL_CLOCK_TIME]
+        self._schedules.restore(progress.schedules, progress.cancelled, fresh=fresh)
 
 
 def decode(data: bytes) -> Progress:
@@ -115,4 +106,22 @@ def decode(data: bytes) -> Progress:
     Raises:
         StateStoreError: it is damaged, or of a later release.
     """
-    return decode_versioned(data, Progress, _VERSION, "a task's progress")
+    what = "a task's progress"
+    if _version(data) != 1:
+        return decode_versioned(data, Progress, _VERSION, what)
+    old = decode_versioned(data, _Progress1, 1, what)
+    schedules = [
+        ScheduleNote(node, place, due, wall_clock)
+        for wall_clock, entries in ((False, old.stream_time_schedules), (True, old.wall_clock_schedules))
+        for node, place, due in entries
+        if (node, place) not in old.cancelled
+    ]
+    cancelled = [ScheduleNote(node, place) for node, place in old.cancelled]
+    return Progress(_VERSION, old.stream_time, old.queues, old.clocks, schedules, cancelled)
+
+
+def _version(data: bytes) -> int | None:
+    try:
+        return msgspec.msgpack.decode(data, type=Versioned).version
+    except msgspec.MsgspecError:
+        return None

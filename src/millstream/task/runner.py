@@ -73,8 +73,7 @@ class Runner:
         return self._punctuate(PunctuationType.WALL_CLOCK_TIME, self._context.now())
 
     def _enter(self, queue: RecordQueue) -> None:
-        self._context.topic = queue.topic
-        self._context.partition = queue.partition
+        self._context.topic, self._context.partition = self._errors.source_place = queue.topic, queue.partition
 
     def _process(self, queue: RecordQueue, record: HeadRecord) -> None:
         key, value, timestamp, headers, raw = record
@@ -166,7 +165,7 @@ class Runner:
         context.timestamp = now
         context.headers = Headers()
         try:
-            schedule.punctuator(now)
+            schedule.call(now)
         except FatalError:
             raise
         except Exception as error:

@@ -71,6 +71,7 @@ class SinkOperator(Operator):
         else:
             self._topic = None
             self._extractor = node.topic
+            errors.keeps_source_records = True  # which the extractor may ask for
 
     def process(self, key: Any, value: Any, timestamp: int, headers: Headers | None) -> None:
         topic = self._topic or self._extract(key, value, timestamp, headers)
@@ -131,7 +132,9 @@ class SinkOperator(Operator):
 
     def _extract(self, key: Any, value: Any, timestamp: int, headers: Headers | None) -> str:
         context = self.context
-        where = RecordContext(context.topic, context.partition, context.offset, timestamp, headers or Headers())
+        raw = self._errors.current_source_record() or (None, None)
+        place = (context.topic, context.partition, context.offset)
+        where = RecordContext(*place, timestamp, headers or Headers(), raw[0], raw[1])
         topic = self._extractor(key, value, where)
         if not isinstance(topic, str) or not topic:
             raise ProductionError(

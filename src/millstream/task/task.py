@@ -28,6 +28,7 @@ from millstream.task.stores import TaskStores, used_stores
 from millstream.task.wiring import connect
 from millstream.topology.nodes import Node, ProcessorNode, SinkNode, SourceNode
 from millstream.topology.topology import Topology
+from millstream.topology.wrapping import check_wrapped
 
 
 class Task:
@@ -60,6 +61,7 @@ class Task:
         global_state: GlobalState | None = None,
         restore: Callable[[Mapping[str, StateStore]], bytes | None] | None = None,
     ) -> None:
+        check_wrapped(topology, config)
         self.context = host_context(config, task_id, HostContext) if context is None else context
         self.config = config
         self._nodes = _chosen(topology, nodes)
@@ -199,7 +201,8 @@ class Task:
         Call it between two batches, after `commit(until_clean=True)` and with the changes that `take_changes` gives.
         It has times, operators' clocks and schedules of punctuation, in the layout of `millstream.task.progress`.
         Not carried over are records that are still buffered (the host adds them again, from `positions` on), stores
-        without logging, what user code keeps in attributes, and schedules that user code made later than in `init`.
+        without logging, what user code keeps in attributes, and schedules that user code made later than in `init` of
+        something else than a method of the processor.
 
         Raises:
             StateStoreError: a cache was not flushed.
@@ -226,7 +229,7 @@ class Task:
         found = decode(progress)
         self._stores.apply_changes(changes)
         self._progress.restore_times(found)
-        self._progress.restore_operators(found)
+        self._progress.restore_operators(found, fresh=False)
 
     def snapshot(self) -> dict[str, Iterator[tuple[bytes, bytes]]]:
         """Everything that logged stores hold, by store, as changes. Caches must be flushed."""
@@ -298,7 +301,7 @@ class Task:
         self._init_operators()
         self.context.initialising = False
         if progress is not None:
-            self._progress.restore_operators(progress)
+            self._progress.restore_operators(progress, fresh=True)
 
     def _init_operators(self) -> None:
         for operator in self._operators.values():

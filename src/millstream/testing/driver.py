@@ -15,7 +15,15 @@ from millstream.errors import ArgumentError
 from millstream.handlers import ProducedRecord
 from millstream.records import Headers
 from millstream.serdes import Serde
-from millstream.state import SessionStore, TimestampedKeyValueStore, TimestampedWindowStore, VersionedKeyValueStore
+from millstream.state import (
+    SessionStore,
+    SessionStoreWithHeaders,
+    TimestampedKeyValueStore,
+    TimestampedKeyValueStoreWithHeaders,
+    TimestampedWindowStore,
+    TimestampedWindowStoreWithHeaders,
+    VersionedKeyValueStore,
+)
 from millstream.task.context import host_context
 from millstream.task.globals import GLOBAL_TASK_ID, GlobalState
 from millstream.task.records import OutputRecord, RawHeaders
@@ -231,8 +239,20 @@ class TopologyTestDriver:
         return stores.of_kind(self.stores, name, TimestampedWindowStore)
 
     def session_store(self, name: str) -> SessionStore[Any, Any]:
-        """A session store."""
-        return stores.of_kind(self.stores, name, SessionStore)
+        """A session store; one with headers is shown without."""
+        return stores.of_kind(self.stores, name, SessionStore).for_operators()
+
+    def timestamped_key_value_store_with_headers(self, name: str) -> TimestampedKeyValueStoreWithHeaders[Any, Any]:
+        """A key-value store whose values are `ValueTimestampHeaders`."""
+        return stores.of_kind(self.stores, name, TimestampedKeyValueStoreWithHeaders)
+
+    def timestamped_window_store_with_headers(self, name: str) -> TimestampedWindowStoreWithHeaders[Any, Any]:
+        """A window store whose values are `ValueTimestampHeaders`."""
+        return stores.of_kind(self.stores, name, TimestampedWindowStoreWithHeaders)
+
+    def session_store_with_headers(self, name: str) -> SessionStoreWithHeaders[Any, Any]:
+        """A session store whose values are `AggregationWithHeaders`."""
+        return stores.of_kind(self.stores, name, SessionStoreWithHeaders)
 
     # --- the end
 

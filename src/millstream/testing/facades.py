@@ -5,8 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Generic, TypeVar
 
-from millstream.records import NO_TIMESTAMP, ValueAndTimestamp, Windowed
-from millstream.state import TimestampedKeyValueStore, TimestampedWindowStore
+from millstream.records import NO_TIMESTAMP, Headers, ValueAndTimestamp, ValueTimestampHeaders, Windowed
+from millstream.state import (
+    TimestampedKeyValueStore,
+    TimestampedKeyValueStoreWithHeaders,
+    TimestampedWindowStore,
+    TimestampedWindowStoreWithHeaders,
+)
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -16,36 +21,44 @@ def _added(value: V | None) -> ValueAndTimestamp[V] | None:
     return None if value is None else ValueAndTimestamp(value, NO_TIMESTAMP)
 
 
-def _stripped(stored: ValueAndTimestamp[V] | None) -> V | None:
+def _added_with_headers(value: V | None) -> ValueTimestampHeaders[V] | None:
+    return None if value is None else ValueTimestampHeaders(value, NO_TIMESTAMP, Headers())
+
+
+def _stripped(stored: Any) -> Any:
     return None if stored is None else stored.value
 
 
 class KeyValueFacade(Generic[K, V]):
-    """A timestamped key-value store without its timestamps. What is written gets the timestamp -1."""
+    """A timestamped key-value store without its timestamps and headers. What is written gets the timestamp -1."""
 
-    def __init__(self, store: TimestampedKeyValueStore[K, V]) -> None:
+    def __init__(self, store: TimestampedKeyValueStore[K, V] | TimestampedKeyValueStoreWithHeaders[K, V]) -> None:
         self.name = store.name
-        self._store = store
+        self._store: Any = store
+        self._added = _added_with_headers if store.keeps_headers else _added
 
     def get(self, key: K) -> V | None:
         """The value of a key, or None."""
-        return _stripped(self._store.get(key))
+        found: V | None = _stripped(self._store.get(key))
+        return found
 
     def put(self, key: K, value: V | None) -> None:
         """Set a key; None deletes it."""
-        self._store.put(key, _added(value))
+        self._store.put(key, self._added(value))
 
     def put_if_absent(self, key: K, value: V | None) -> V | None:
         """Set a key that is not there. Returns the value that was there, or None."""
-        return _stripped(self._store.put_if_absent(key, _added(value)))
+        found: V | None = _stripped(self._store.put_if_absent(key, self._added(value)))
+        return found
 
     def put_all(self, entries: Iterable[tuple[K, V | None]]) -> None:
         """Set many keys."""
-        self._store.put_all((key, _added(value)) for key, value in entries)
+        self._store.put_all((key, self._added(value)) for key, value in entries)
 
     def delete(self, key: K) -> V | None:
         """Remove a key. Returns the value that was there, or None."""
-        return _stripped(self._store.delete(key))
+        found: V | None = _stripped(self._store.delete(key))
+        return found
 
     def range(self, low: K | None = None, high: K | None = None) -> Iterator[tuple[K, V]]:
         """Entries with `low <= key <= high` by serialised bytes; None leaves an end open."""
@@ -69,23 +82,26 @@ class KeyValueFacade(Generic[K, V]):
 
     def approximate_num_entries(self) -> int:
         """How many entries there are, about."""
-        return self._store.approximate_num_entries()
+        count: int = self._store.approximate_num_entries()
+        return count
 
 
 class WindowFacade(Generic[K, V]):
-    """A timestamped window store without its timestamps. What is written gets the timestamp -1."""
+    """A timestamped window store without its timestamps and headers. What is written gets the timestamp -1."""
 
-    def __init__(self, store: TimestampedWindowStore[K, V]) -> None:
+    def __init__(self, store: TimestampedWindowStore[K, V] | TimestampedWindowStoreWithHeaders[K, V]) -> None:
         self.name = store.name
-        self._store = store
+        self._store: Any = store
+        self._added = _added_with_headers if store.keeps_headers else _added
 
     def put(self, key: K, value: V | None, start: int) -> None:
         """Set the value of a key in the window that starts then; None deletes it."""
-        self._store.put(key, _added(value), start)
+        self._store.put(key, self._added(value), start)
 
     def fetch(self, key: K, time: int) -> V | None:
         """The value of a key in the window that starts then, or None."""
-        return _stripped(self._store.fetch(key, time))
+        found: V | None = _stripped(self._store.fetch(key, time))
+        return found
 
     def fetch_range(self, key: K, time_from: int, time_to: int, reverse: bool = False) -> Iterator[tuple[int, V]]:
         """The windows of a key that start in that span, both ends included, as `(start, value)`."""
@@ -106,5 +122,5 @@ class WindowFacade(Generic[K, V]):
         return _values(self._store.all(reverse))
 
 
-def _values(entries: Iterable[tuple[Any, ValueAndTimestamp[V]]]) -> Iterator[tuple[Any, V]]:
+def _values(entries: Iterable[tuple[Any, Any]]) -> Iterator[tuple[Any, Any]]:
     return ((key, stored.value) for key, stored in entries)

@@ -11,7 +11,7 @@ from typing import Any
 from millstream.durations import milliseconds
 from millstream.errors import StateStoreError
 from millstream.processors.api import FixedKeyProcessorContext, ProcessorContext
-from millstream.processors.punctuation import Cancellable, PunctuationType, Punctuator
+from millstream.processors.punctuation import PunctuationType, Punctuator, Scheduled
 from millstream.records import NO_TIMESTAMP, FixedKeyRecord, Record, RecordMetadata
 from millstream.serdes import Serde
 from millstream.state.store import StateStore, StoreContext
@@ -26,16 +26,13 @@ class CapturedForward:
     child: str | None = None
 
 
-class CapturedPunctuator(Cancellable):
+class CapturedPunctuator(Scheduled):
     """A schedule of the processor; the test calls `punctuator` itself."""
 
     def __init__(
         self, interval_ms: int, type_: PunctuationType, punctuator: Punctuator, start: datetime | None
     ) -> None:
-        super().__init__()
-        self.interval_ms = interval_ms
-        self.type = type_
-        self.punctuator = punctuator
+        super().__init__(interval_ms, type_, punctuator)
         self.start = start
 
 
@@ -158,10 +155,14 @@ class MockProcessorContext(ProcessorContext[Any, Any], FixedKeyProcessorContext[
 
     def schedule(
         self, interval: timedelta, type_: PunctuationType, callback: Punctuator, start: datetime | None = None
-    ) -> Cancellable:
+    ) -> Scheduled:
         captured = CapturedPunctuator(milliseconds(interval, "interval", minimum=1), type_, callback, start)
         self.scheduled_punctuators.append(captured)
         return captured
+
+    @property
+    def schedules(self) -> list[Scheduled]:
+        return [captured for captured in self.scheduled_punctuators if not captured.cancelled]
 
     def commit(self) -> None:
         self.committed = True

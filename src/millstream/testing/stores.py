@@ -6,7 +6,14 @@ from collections.abc import Mapping
 from typing import Any, TypeVar
 
 from millstream.errors import StateStoreError
-from millstream.state import KeyValueStore, TimestampedKeyValueStore, TimestampedWindowStore, WindowStore
+from millstream.state import (
+    KeyValueStore,
+    TimestampedKeyValueStore,
+    TimestampedKeyValueStoreWithHeaders,
+    TimestampedWindowStore,
+    TimestampedWindowStoreWithHeaders,
+    WindowStore,
+)
 from millstream.testing.facades import KeyValueFacade, WindowFacade
 
 S = TypeVar("S")
@@ -35,7 +42,7 @@ def of_kind(stores: Mapping[str, Any], name: str, kind: type[S]) -> S:
 def key_value(stores: Mapping[str, Any], name: str) -> KeyValueStore[Any, Any] | KeyValueFacade[Any, Any]:
     """The key-value store of that name, without timestamps."""
     store = find(stores, name)
-    if isinstance(store, TimestampedKeyValueStore):
+    if isinstance(store, TimestampedKeyValueStore | TimestampedKeyValueStoreWithHeaders):
         return KeyValueFacade(store)
     if isinstance(store, KeyValueStore):
         return store
@@ -45,7 +52,7 @@ def key_value(stores: Mapping[str, Any], name: str) -> KeyValueStore[Any, Any] |
 def window(stores: Mapping[str, Any], name: str) -> WindowStore[Any, Any] | WindowFacade[Any, Any]:
     """The window store of that name, without timestamps."""
     store = find(stores, name)
-    if isinstance(store, TimestampedWindowStore):
+    if isinstance(store, TimestampedWindowStore | TimestampedWindowStoreWithHeaders):
         return WindowFacade(store)
     if isinstance(store, WindowStore):
         return store

@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import Any
 
+from millstream.config import StreamsConfig
 from millstream.errors import ArgumentError, TopologyError
 from millstream.extractors import TimestampExtractor
 from millstream.processors.operator import OperatorFactory
@@ -40,6 +41,8 @@ from millstream.topology.pictures.html import draw_html
 from millstream.topology.pictures.mermaid import draw_mermaid
 from millstream.topology.pictures.svg import draw_svg
 from millstream.topology.suppliers import check_supplier
+from millstream.topology.wrapping import wrap_node
+from millstream.wrappers import ProcessorWrapper
 
 
 class Topology:
@@ -54,9 +57,14 @@ class Topology:
         topology.add_processor("dedup", Dedup, "orders")
         topology.add_state_store(Stores.key_value_store(...), "dedup")
         topology.add_sink("out", "unique-orders", "dedup", key=Serdes.string, value=Serdes.json)
+
+    Args:
+        config: what shapes the topology: the `processor_wrapper`.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, config: StreamsConfig | None = None) -> None:
+        #: What is around all processors.
+        self.wrapper: ProcessorWrapper | None = None if config is None else config.processor_wrapper
         #: In the order they were added, in which parents always come before their children.
         self.nodes: dict[str, Node] = {}
         self.stores: dict[str, AnyStoreBuilder] = {}
@@ -131,6 +139,7 @@ class Topology:
         self.add_operator(name, processor_operator(supplier), *parents)
         for builder in stores:
             self.add_state_store(builder, name)
+        self._wrap(name)
         return self
 
     def add_sink(
@@ -215,7 +224,7 @@ class Topology:
             timestamp_extractor: accepted for likeness; global stores take the records' own timestamps.
         """
         check_supplier(supplier)
-        return self.add_global_operator(
+        self.add_global_operator(
             builder,
             source_name,
             topic,
@@ -225,6 +234,8 @@ class Topology:
             value=value,
             timestamp_extractor=timestamp_extractor,
         )
+        self._wrap(processor_name)
+        return self
 
     def add_read_only_state_store(
         self,
@@ -349,6 +360,12 @@ class Topology:
     def sub_topologies(self) -> list[SubTopology]:
         """The connected parts, by id; those of global stores have no tasks."""
         return groups.sub_topologies(self.nodes, self.global_stores)
+
+    def _wrap(self, name: str) -> None:
+        """Put the user's wrapper around a processor that was just added. The DSL's are wrapped when all are there."""
+        node = self.nodes[name]
+        if self.wrapper is not None and isinstance(node, ProcessorNode):
+            wrap_node(self, node, self.wrapper, set())
 
     def _attach(self, node: ProcessorNode | SinkNode) -> None:
         self.nodes[node.name] = node

@@ -102,7 +102,9 @@ def _described(
 ) -> ViewStore:
     complete: Any = store_with_serdes(builder, config, topic)
     supplier = replace(builder.supplier, name=builder.name)
-    return ViewStore(builder.name, builder.kind, supplier, complete.key, complete.value, topic, sub_topology, scattered)
+    # Views show what stores without headers show: keys, values and timestamps of a changelog are the same.
+    kind = builder.kind.without_headers
+    return ViewStore(builder.name, kind, supplier, complete.key, complete.value, topic, sub_topology, scattered)
 
 
 def _is_scattered(topology: Topology, store: str, sub_topology: int) -> bool:

@@ -37,7 +37,7 @@ from millstream import (
     TimeWindows,
     Topology,
 )
-from millstream.spark.client import UncaughtAction
+from millstream.spark.life import UncaughtAction
 
 ALWAYS = timedelta(days=1)
 #: How often a record is one at which a function raises, while there are tokens.

@@ -31,9 +31,9 @@ from millstream.spark.state.checkpoint import Checkpoint, Remembered
 TEXT = Consumed(Serdes.string, Serdes.string)
 
 
-def counting(*stores: str, through: bool = False) -> Topology:
+def counting(*stores: str, through: bool = False, config: StreamsConfig | None = None) -> Topology:
     """A count for each store; `through` another topic, so that the stores are in another sub-topology."""
-    builder = StreamsBuilder()
+    builder = StreamsBuilder(config)
     stream = builder.stream("in", TEXT)
     if through:
         stream = stream.select_key(lambda key, value: value).repartition()
@@ -78,6 +78,10 @@ def test_that_of_another_application_is_refused(tmp_path: Path) -> None:
         (lambda path: compared(path, counting("other")), "store 'counts' is gone"),
         (lambda path: compared(path, counting("counts", through=True)), "moved from sub-topology 0 to 1"),
         (lambda path: compared(path, counting("counts"), partitions=3), "sub-topology 0 had 2 partitions and has 3"),
+        (
+            lambda path: compared(path, counting("counts", config=StreamsConfig(dsl_store_format="headers"))),
+            "was a timestamped key-value store and is a timestamped key-value with headers store",
+        ),
     ],
 )
 def test_a_topology_that_state_cannot_follow_is_refused(

@@ -16,7 +16,8 @@ from millstream.cli.loading import load_application
 from millstream.cli.logs import LogFormat, set_up_logging
 from millstream.cli.progress import Now, Teller, closing_line, watch
 from millstream.config import StreamsConfig
-from millstream.spark.client import KafkaStreams, State
+from millstream.spark.client import KafkaStreams
+from millstream.spark.life import State
 from millstream.spark.startup.preflight import check
 from millstream.spark.startup.signals import StopSignals
 from millstream.spark.state.checkpoint import checkpoint_location

@@ -13,7 +13,7 @@ from typing import Any
 from millstream.dsl import prefixes
 from millstream.dsl.options import Materialized, TableJoined
 from millstream.dsl.place import Dsl, Place
-from millstream.dsl.stores import key_value_store
+from millstream.dsl.stores import key_value_store, table_supplier
 from millstream.dsl.streams.ktable import KTable
 from millstream.dsl.unknown import needed_for, wrapped
 from millstream.graph.nodes import (
@@ -129,7 +129,8 @@ class _Dialogue:
 
     def answer(self, subscriptions: int) -> int:
         """The right table answers: at once when it is subscribed to, and whenever its row changes."""
-        names, persistent = self._names, self._mine.dsl.config.dsl_store == "rocksdb"
+        names = self._names
+        persistent = table_supplier(self._mine.dsl.config, None, names.store).persistent
         receive = self._graph.add(
             ProcessorNode,
             name=names.receive,

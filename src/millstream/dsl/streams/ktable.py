@@ -10,8 +10,8 @@ from millstream.dsl import prefixes
 from millstream.dsl.functions import check_store_names, checked, with_key
 from millstream.dsl.options import Grouped, Materialized, TableJoined, chosen
 from millstream.dsl.place import Dsl, Place, check_same_builder
-from millstream.dsl.stores import key_value_store
-from millstream.dsl.unknown import call, made_by, needed_for, unknown_key, unknown_value
+from millstream.dsl.stores import key_value_store, suppress_buffer
+from millstream.dsl.unknown import call, made_by, unknown_key, unknown_value
 from millstream.errors import ArgumentError, TopologyError
 from millstream.graph.nodes import (
     Node,
@@ -26,7 +26,6 @@ from millstream.graph.nodes import (
     TableTransformNode,
 )
 from millstream.processors.api import ValueTransformer
-from millstream.processors.suppress.buffer import SuppressBufferBuilder
 from millstream.processors.tables.to_stream import TableToStream
 from millstream.serdes import Serde
 from millstream.state import StoreBuilder
@@ -281,11 +280,7 @@ class KTable(Generic[K, V]):
             SuppressNode,
             name=name,
             parents=(place.node,),
-            buffer=SuppressBufferBuilder(
-                store_name,
-                needed_for("Materialized(key=...) above the suppress", place.key),
-                needed_for("Materialized(value=...) above the suppress", place.value),
-            ),
+            buffer=suppress_buffer(suppressed.buffer, store_name, place.key, place.value),
             wait_ms=wait_ms,
             until_window_closes=suppressed.wait_ms is None,
             max_records=suppressed.buffer.record_limit,

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from itertools import starmap
 from typing import Any
 
@@ -38,7 +39,9 @@ class SubscriptionStore(StateStore):
     def init(self, context: StoreContext) -> None:
         """Open the map."""
         directory = context.store_directory(self.name) if self._persistent else None
-        self._map: OrderedMap = MemoryMap() if directory is None else RocksMap(directory)
+        self._map: OrderedMap = (
+            MemoryMap() if directory is None else RocksMap(directory, partial(context.configure_rocksdb, self.name))
+        )
 
     def flush(self) -> None:
         """Hand buffered writes to the operating system."""

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from millstream.processors.suppress.layout import LoggedUpdate, decode, encode
@@ -232,6 +232,7 @@ class SuppressBufferBuilder:
     key_serde: AnySerde
     value_serde: AnySerde
     logging: bool = True
+    log_config: Mapping[str, str] = field(default_factory=dict)
 
     def build(self) -> SuppressBuffer:
         """A new buffer, for one task."""

@@ -27,7 +27,7 @@ class TableTransformValues(MaterializingOperator):
 
     def init(self, context: TaskContext) -> None:
         super().init(context)
-        self._transformer.init(transformer_context(context, self.name))
+        self._transformer.init(transformer_context(context, self.name, self._transformer))
 
     def process(self, key: Any, value: Change, timestamp: int, headers: Headers | None) -> None:
         new, old, latest = value
@@ -59,7 +59,7 @@ class TransformView(TableView):
         self._context = context
         self._parent.init(context)
         self.versioned = self._parent.versioned
-        self._transformer.init(transformer_context(context, self._node))
+        self._transformer.init(transformer_context(context, self._node, self._transformer))
 
     def get(self, key: Any) -> Entry | None:
         return self._transform(key, self._parent.get(key))

@@ -46,7 +46,7 @@ class SessionWindowAggregate(WindowedAggregate):
         self._merger = merger
 
     def _bind(self, store: Any) -> None:
-        self._store = store
+        self._store = store = store.for_operators()
         self._find: Callable[..., Any] = store.find_sessions
         self._write: Callable[..., Any] = store.write
 

@@ -191,7 +191,9 @@ class SlidingWindowAggregate(WindowedAggregate):
         if latest < 0:
             return False
         earliest = 0 if self._last_close is None else max(0, self._last_close - self._difference)
-        for windowed, (value, timestamp) in self._store.fetch_all(earliest, latest):
+        for windowed, (value, timestamp, *_) in self._store.fetch_all(
+            earliest, latest
+        ):  # of a store with headers these too
             self.forward(windowed, (value, None, True), timestamp, headers)
         return True
 

@@ -154,6 +154,8 @@ class TimeWindowAggregate(WindowedAggregate):
             if self._windows.windows_for(latest) == self._windows.windows_for(before):
                 return False
             earliest = before + 1
-        for windowed, (value, timestamp) in self._store.fetch_all(earliest, latest):
+        for windowed, (value, timestamp, *_) in self._store.fetch_all(
+            earliest, latest
+        ):  # of a store with headers these too
             self.forward(windowed, (value, None, True), timestamp, headers)
         return True

@@ -31,7 +31,7 @@ class SessionStoreView(TableView):
         self._store_name = store_name
 
     def init(self, context: TaskContext) -> None:
-        self._store = context.store(self._store_name)
+        self._store = context.store(self._store_name).for_operators()
 
     def get(self, key: Windowed[Any]) -> Entry | None:
         start, end = key.window

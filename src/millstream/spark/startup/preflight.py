@@ -12,6 +12,7 @@ from millstream.task.serdes import node_serdes, store_with_serdes
 from millstream.task.stores import store_topic, used_stores
 from millstream.topology.nodes import ProcessorNode
 from millstream.topology.topology import Topology
+from millstream.topology.wrapping import check_wrapped
 
 
 def check(topology: Topology, config: StreamsConfig) -> None:
@@ -42,6 +43,7 @@ def check_serdes(topology: Topology, config: StreamsConfig) -> None:
     Raises:
         SerdeError: one is missing.
     """
+    check_wrapped(topology, config)
     for node in topology.nodes.values():
         if not isinstance(node, ProcessorNode):
             node_serdes(node, config)

@@ -19,6 +19,7 @@ from millstream.spark.plan import Plan, TaskId
 from millstream.spark.state.markers import BATCH
 from millstream.spark.state.statefiles import filesystem
 from millstream.spark.state.stateformat import HINT
+from millstream.state import StoreBuilder
 from millstream.topology.topology import Topology
 
 _NAME = "application.json"
@@ -97,6 +98,7 @@ class Checkpoint:
             "application_id": application_id,
             "tasks": {str(part.id): part.partitions for part in plan.parts.values()},
             "stores": _stores(topology, plan),
+            "kinds": _kinds(topology),
             "topics": sorted({topic for part in plan.parts.values() for topic in part.topics}),
             "lanes": lanes,
             "id": checkpoint_id,
@@ -148,6 +150,9 @@ class Checkpoint:
                 problems.append(f"store '{store}' moved from sub-topology {task} to {now['stores'][store]}")
             elif store not in now["stores"]:
                 problems.append(f"store '{store}' is gone")
+        for store, kind in before.get("kinds", {}).items():
+            if now["kinds"].get(store, kind) != kind:
+                problems.append(f"store '{store}' was a {kind} store and is a {now['kinds'][store]} store")
         stateful = {str(part) for part in before["stores"].values()}
         for part, count in before["tasks"].items():
             # Without state, it does not matter that equal keys may now lie in other partitions.
@@ -204,6 +209,11 @@ def _stores(topology: Topology, plan: Plan) -> dict[str, int]:
             for store in getattr(topology.nodes[name], "stores", ()):
                 found[store] = part.id
     return found
+
+
+def _kinds(topology: Topology) -> dict[str, str]:
+    """What the rows of stores are, where that is known: rows of one kind mean nothing to another."""
+    return {name: store.kind.value for name, store in topology.stores.items() if isinstance(store, StoreBuilder)}
 
 
 def _markers(plan: Plan, before: dict[str, int]) -> dict[str, int]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -34,12 +34,20 @@ def _options() -> Options:
 
 
 class RocksMap(OrderedMap):
-    """A RocksDB database. Writes are gathered and go down in batches; reads see them at once."""
+    """A RocksDB database. Writes are gathered and go down in batches; reads see them at once.
 
-    def __init__(self, path: str) -> None:
+    Args:
+        path: its directory.
+        configure: changes the options it is opened with.
+    """
+
+    def __init__(self, path: str, configure: Callable[[Options], None] | None = None) -> None:
         Path(path).mkdir(parents=True, exist_ok=True)
+        options = _options()
+        if configure is not None:
+            configure(options)
         try:
-            self._db = Rdict(path, _options())
+            self._db = Rdict(path, options)
         except Exception as error:
             raise StateStoreError(
                 "a RocksDB store cannot be opened",

@@ -10,8 +10,9 @@ Columns: prefix, the rest of the key, value.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from struct import Struct
+from typing import Any
 
 from sortedcontainers import SortedList
 
@@ -33,10 +34,19 @@ class RocksTimeTable(TimeTable):
         segment_ms: the length of a segment.
         number_first: see `time_order`.
         time_index: keep an index by time. Without it `by_time` has to sort.
+        configure: changes the options that the database is opened with.
     """
 
-    def __init__(self, path: str, suffix: Struct, segment_ms: int, number_first: bool, time_index: bool) -> None:
-        self._map = RocksMap(path)
+    def __init__(
+        self,
+        path: str,
+        suffix: Struct,
+        segment_ms: int,
+        number_first: bool,
+        time_index: bool,
+        configure: Callable[[Any], None] | None = None,
+    ) -> None:
+        self._map = RocksMap(path, configure)
         self._suffix = suffix
         self._segment_ms = segment_ms
         self._number_first = number_first

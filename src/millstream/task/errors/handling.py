@@ -48,8 +48,10 @@ class ErrorHandling:
         self._config = config
         self._context = context
         self._outputs = outputs
-        #: The input record in process, for dead letters; kept up to date only if `keeps_source_records`.
+        #: The last input record, for dead letters; kept up to date only if `keeps_source_records`.
         self.source_record: RawRecord | None = None
+        #: The topic and partition it came from.
+        self.source_place: tuple[str | None, int] = (None, -1)
         #: True when a node's exception may do anything but end the task, so that every edge must be watched.
         self.guards_nodes = type(config.processing_exception_handler) is not LogAndFailProcessingExceptionHandler
         self.keeps_source_records = (
@@ -68,7 +70,8 @@ class ErrorHandling:
 
         def append_traced(record: OutputRecord) -> None:
             traced = TracedRecord(record)
-            traced.origin = Origin(self, node, context.topic, context.partition, context.offset, self.source_record)
+            raw = self.current_source_record()
+            traced.origin = Origin(self, node, context.topic, context.partition, context.offset, raw)
             append(traced)
 
         return append_traced
@@ -158,12 +161,22 @@ class ErrorHandling:
             raise FatalError(error)
         raise FatalError(processing_error(error, what, node, self._context))
 
+    def current_source_record(self) -> RawRecord | None:
+        """The input record that the task is at, as it was read; None if that is not known any more.
+
+        In a punctuation there is none. A cache that is flushed is at the record that wrote an entry last, which may
+        have been processed long ago.
+        """
+        raw, task = self.source_record, self._context
+        if raw is None or raw[4] != task.offset or self.source_place != (task.topic, task.partition):
+            return None
+        return raw
+
     def current_error_context(self, node: str, timestamp: int, headers: Headers | None) -> ErrorHandlerContext:
         """Where the task is."""
         task = self._context
-        return self._error_context(
-            node, task.topic, task.partition, task.offset, timestamp, headers or Headers(), self.source_record
-        )
+        raw = self.current_source_record()
+        return self._error_context(node, task.topic, task.partition, task.offset, timestamp, headers or Headers(), raw)
 
     def _error_context(
         self,

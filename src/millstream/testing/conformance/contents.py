@@ -10,11 +10,20 @@ from millstream.state import (
     KeyValueStore,
     SessionStore,
     TimestampedKeyValueStore,
+    TimestampedKeyValueStoreWithHeaders,
     TimestampedWindowStore,
+    TimestampedWindowStoreWithHeaders,
     VersionedKeyValueStore,
     WindowStore,
 )
 from millstream.testing.conformance.case import Case
+
+_TIMESTAMPED = (
+    TimestampedKeyValueStore,
+    TimestampedKeyValueStoreWithHeaders,
+    TimestampedWindowStore,
+    TimestampedWindowStoreWithHeaders,
+)
 
 
 def store_rows(case: Case, stores: Mapping[str, Any]) -> dict[str, list[Any]]:
@@ -34,8 +43,8 @@ def _rows(case: Case, store: Any) -> Iterable[list[Any]]:
         found = ((key, store.get(key)) for key in case.input_keys())
         return [[key, record.value, record.timestamp] for key, record in found if record is not None]
     if isinstance(store, SessionStore):
-        return [[_key(key), value, None] for key, value in store.fetch_keys(None, None)]
-    if isinstance(store, TimestampedWindowStore | TimestampedKeyValueStore):
+        return [[_key(key), value, None] for key, value in store.for_operators().fetch_keys(None, None)]
+    if isinstance(store, _TIMESTAMPED):
         return [[_key(key), stored.value, stored.timestamp] for key, stored in store.all()]
     if isinstance(store, KeyValueStore | WindowStore):
         return [[_key(key), value, None] for key, value in store.all()]

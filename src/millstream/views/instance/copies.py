@@ -71,6 +71,9 @@ class _Surroundings:
     def __init__(self, directory: TaskDirectory | None) -> None:
         self._directory = directory
 
+    def configure_rocksdb(self, store: str, options: Any) -> None:
+        """Copies are opened with Millstream's options."""
+
     def store_directory(self, name: str) -> str | None:
         return None if self._directory is None else str(self._directory.store(name))
 
