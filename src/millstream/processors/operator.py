@@ -6,7 +6,7 @@ that passing one on allocates nothing. Below a table the value is a `Change` tup
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from millstream.records import Headers
@@ -33,6 +33,11 @@ class Operator:
     forward: Forward = staticmethod(forward_to_nobody)
     context: TaskContext
 
+    #: True: it runs code of the user's that may forward to single children (the task sets `children`, by name, before
+    #: `init`) and schedule punctuations.
+    hosts_user_code = False
+    children: Mapping[str, Forward]
+
     def init(self, context: TaskContext) -> None:
         """Called once, after all stores of the task are open. Subclasses call `super().init(context)` first."""
         self.context = context
@@ -40,6 +45,9 @@ class Operator:
     def process(self, key: Any, value: Any, timestamp: int, headers: Headers | None) -> None:
         """Handle one record; forward any number of results."""
         raise NotImplementedError
+
+    def drain(self) -> None:
+        """Finish what is under way, and forward its results: called before a commit, parents first."""
 
     def clock(self) -> list[int] | None:
         """The numbers it has to remember beside its stores, so that it can go on in another process; None: nothing.

@@ -10,7 +10,6 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from millstream.processors.operator import Forward, Operator, forward_to_nobody
-from millstream.processors.user import UserOperator
 from millstream.records import Headers, Record
 from millstream.task.errors.handling import ErrorHandling, FatalError
 from millstream.task.fused import Fuser
@@ -37,7 +36,7 @@ def _connect_fused(nodes: Mapping[str, Node], operators: Mapping[str, Operator],
         elif not fuser.is_fused(name):
             operator = operators[name]
             operator.forward = fuser.forward(name)
-            if isinstance(operator, UserOperator):
+            if operator.hosts_user_code:
                 operator.children = {child: fuser.entry(child) for child in fuser.children(name)}
 
 
@@ -52,7 +51,7 @@ def _connect_guarded(
         else:
             operator = operators[node.name]
             operator.forward = forward
-            operator.children = children  # type: ignore[attr-defined]  # for those that forward to one child by name
+            operator.children = children
 
 
 def _guarded(child: Operator, errors: ErrorHandling) -> Forward:
