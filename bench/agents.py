@@ -11,7 +11,8 @@ from __future__ import annotations
 import argparse
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from task import Batch, Output, build_sum, orders, timed
@@ -54,9 +55,8 @@ def dsl() -> Topology:
     return builder.build()
 
 
-def runner(topology: Topology) -> Callable[[Batch], Output]:
-    """A task, as a host runs it."""
-    task = Task(topology, StreamsConfig(application_id="bench"))
+def runner(task: Task) -> Callable[[Batch], Output]:
+    """What a host does with a batch."""
 
     def run(batch: Batch) -> Output:
         task.add_records("orders", 0, batch)
@@ -66,6 +66,16 @@ def runner(topology: Topology) -> Callable[[Batch], Output]:
         return task.take_outputs()
 
     return run
+
+
+@contextmanager
+def task_of(topology: Topology) -> Iterator[Task]:
+    """A task that is closed at the end."""
+    task = Task(topology, StreamsConfig(application_id="bench"))
+    try:
+        yield task
+    finally:
+        task.close()
 
 
 def sums_per_key(records: int, rounds: int) -> None:
@@ -78,7 +88,8 @@ def sums_per_key(records: int, rounds: int) -> None:
     best = dict.fromkeys(ways, float("inf"))
     for _ in range(rounds):
         for name, build in ways.items():
-            seconds, _results = timed(runner(build()), batches)
+            with task_of(build()) as task:
+                seconds, _results = timed(runner(task), batches)
             best[name] = min(best[name], seconds)
     for name, seconds in best.items():
         print(f"{name:<26}{records / seconds:>12,.0f} records/s  {best['DSL'] / seconds:.2f} of the DSL")
@@ -95,11 +106,11 @@ def io(records: int) -> None:
             await asyncio.sleep(WAIT)
             yield order["id"]
 
-    run = runner(app.topology())
     batch = [(f"k{offset}".encode(), *rest, offset) for offset, (_, *rest, _o) in enumerate(orders(records)[0])]
-    start = time.perf_counter()
-    results = run(batch)
-    taken = time.perf_counter() - start
+    with task_of(app.topology()) as task:
+        start = time.perf_counter()
+        results = runner(task)(batch)
+        taken = time.perf_counter() - start
     assert len(results) == len(batch)
     rate = len(batch) / taken
     print(f"awaiting 10 ms each: {rate:,.0f} records/s, {rate * WAIT:,.0f} times one by one at its best")
