@@ -2,8 +2,8 @@
 
     .venv/bin/python bench/agents.py [--records N] [--rounds N]
 
-A sum per key as an agent, beside the same in the DSL: both get the same batches of raw Kafka records and are run in turns,
-as in bench/task.py. Then an agent that awaits 10 ms for each record, beside doing that one by one.
+A sum per key as an agent, beside the same in the DSL: both get the same batches of raw Kafka records and are run in
+turns, as in bench/task.py. Then an agent that awaits 10 ms for each record, beside doing that one by one.
 """
 
 from __future__ import annotations
@@ -15,12 +15,11 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from task import Batch, Output, build_sum, orders, timed
-
 import millstream.agents as faust
 from millstream import StreamsBuilder, StreamsConfig, Topology
 from millstream.serdes import Serdes
 from millstream.task.task import Task
+from task import Batch, Output, build_sum, orders, timed
 
 WAIT = 0.01
 

@@ -80,8 +80,7 @@ class Program:
     def has_user_code(self) -> bool:
         """Whether a processor of the user's own could schedule punctuations."""
         return any(
-            isinstance(node, ProcessorNode) and node.factory().hosts_user_code
-            for node in self.topology.nodes.values()
+            isinstance(node, ProcessorNode) and node.factory().hosts_user_code for node in self.topology.nodes.values()
         )
 
     @property
