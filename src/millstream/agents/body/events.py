@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 from millstream.agents.body.current import CURRENT, Current
 from millstream.records import Headers
-
-if TYPE_CHECKING:
-    from millstream.agents.topics import Topic
 
 
 class Message(NamedTuple):
@@ -39,11 +36,12 @@ class Event:
         """Its timestamp in milliseconds, as the rest of Millstream has it."""
         return round(self.message.timestamp * 1000)
 
-    async def send(self, topic: Topic, key: Any = None, value: Any = None, **options: Any) -> Sent:
+    async def send(self, topic: Any, key: Any = None, value: Any = None, **options: Any) -> Sent:
         """Send a record to a topic, with the event's key and value unless others are given."""
         key = self.key if key is None else key
         value = self.value if value is None else value
-        return await topic.send(key=key, value=value, headers=self.headers, **options)
+        topic.send_soon(key=key, value=value, headers=self.headers, **options)
+        return SENT
 
     #: Faust keeps the bytes as they were; here they are written anew.
     forward = send

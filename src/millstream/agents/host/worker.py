@@ -13,9 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 from millstream.agents.host.client import Client
 from millstream.agents.jobs import Crontab, Timer
+from millstream.config import StreamsConfig
 from millstream.kafka.admin import Admin
 from millstream.kafka.embedded import with_broker
 from millstream.kafka.topics import NewTopic
+from millstream.server.settings import ServerSettings
 from millstream.spark.client import KafkaStreams, State
 
 if TYPE_CHECKING:
@@ -32,31 +34,40 @@ class Worker(Client):
 
     Args:
         app: the application.
+        config: its configuration, if it is not just what the application says.
+        server: have its stores asked over HTTP, too.
     """
 
-    def __init__(self, app: App) -> None:
-        super().__init__(app, with_broker(app.conf.streams))
-        self.streams = KafkaStreams(app.topology(), self.config)
+    def __init__(self, app: App, config: StreamsConfig | None = None, *, server: ServerSettings | None = None) -> None:
+        super().__init__(app, with_broker(config or app.conf.streams))
+        self.streams = KafkaStreams(app.topology(), self.config, server=server)
         self._beside = Beside(app, self.streams)
 
     def start(self, *, once: bool = False) -> None:
         """Make the topics that are missing, and start; `once` processes what is there and stops."""
-        make_topics(self.app, self.config)
-        self.app.surroundings.running = self
+        self.prepare()
         self.streams.start(once=once)
         if not once:
-            self._beside.start()
+            self.start_beside()
 
     def run(self) -> None:
         """Start, and go on until a signal or a failure."""
-        make_topics(self.app, self.config)
-        self.app.surroundings.running = self
+        self.prepare()
         try:
             with self.streams:
-                self._beside.start()
+                self.start_beside()
                 self.streams.wait()
         finally:
             self.close()
+
+    def prepare(self) -> None:
+        """Make the topics that are missing. After it, `streams` can be started."""
+        make_topics(self.app, self.config)
+        self.app.surroundings.running = self
+
+    def start_beside(self) -> None:
+        """Begin with tasks, timers, crontabs and pages."""
+        self._beside.start()
 
     def wait(self, timeout: timedelta | None = None) -> bool:
         """Until it is stopped or failed; False if the timeout comes first."""
@@ -88,7 +99,7 @@ class Worker(Client):
         return list(self.streams.store(table).all())
 
 
-def make_topics(app: App, config: Any) -> None:
+def make_topics(app: App, config: StreamsConfig) -> None:
     """Make the topics that the application names and that are not there."""
     admin = Admin(config)
     try:
