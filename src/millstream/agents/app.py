@@ -134,7 +134,9 @@ class App:
         """The topology of all agents, and of what `builder` has beside them."""
         for agent in self.agents.values():
             self._compiler.add(agent)
-        return self.builder.build(self.conf.streams)
+        topology = self.builder.build(self.conf.streams)
+        self._compiler.demand_equal_partitions(topology)
+        return topology
 
     # --- what is done beside records
 

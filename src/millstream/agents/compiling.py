@@ -17,11 +17,12 @@ from millstream.agents.topics import Topic
 from millstream.agents.usage import Usage, usage_of
 from millstream.dsl.builder import StreamsBuilder
 from millstream.dsl.options import Consumed, Produced, Repartitioned
-from millstream.dsl.streams.extending import run_operator, serdes_of, with_serdes
+from millstream.dsl.streams.extending import run_operator, serdes_of, sources_of, with_serdes
 from millstream.dsl.streams.kstream import KStream
 from millstream.errors import TopologyError
 from millstream.serdes import Serdes
 from millstream.state import Stores
+from millstream.topology.topology import Topology
 
 _TAKES = {"noack_take", "take", "take_events", "take_with_timestamp"}
 
@@ -32,6 +33,8 @@ class Compiler:
     def __init__(self, builder: StreamsBuilder) -> None:
         self._builder = builder
         self._added: dict[str, KStream[Any, Any]] = {}
+        #: The sources that feed the agents of each table.
+        self._feeding: dict[str, set[str]] = {}
         self._stores: set[str] = set()
 
     def add(self, agent: Agent) -> KStream[Any, Any]:
@@ -40,6 +43,13 @@ class Compiler:
         if found is None:
             found = self._added[agent.name] = self._compile(agent)
         return found
+
+    def demand_equal_partitions(self, topology: Topology) -> None:
+        """A table is used by tasks of one number: all topics that feed its agents need equally many partitions."""
+        for sources in self._feeding.values():
+            there = [name for name in sources if name in topology.nodes]  # sources of one topic have become one
+            if len(there) > 1:
+                topology.copartition(there)
 
     def _compile(self, agent: Agent) -> KStream[Any, Any]:
         if agent.sinks and not inspect.isasyncgenfunction(agent.function):
@@ -54,6 +64,8 @@ class Compiler:
         stream = self._input(agent, used)
         key, value = serdes_of(stream)
         stores = [self._store(table.store()) for table in used.tables.values()]
+        for store in stores:
+            self._feeding.setdefault(store, set()).update(sources_of(stream))
         open_list = None
         if used.names & _TAKES:
             supplier = Stores.persistent_key_value(f"{agent.name}-open-list")

@@ -193,7 +193,7 @@ class AgentTestContext:
         stream = builder.stream(self._topic, Consumed(*self._serdes))
         alone = Agent(agent._surroundings, agent.name, agent.function, stream, (), agent.tables, agent.in_flight)
         yielded = self._yielded
-        Compiler(builder).add(alone).filter(_is_result).foreach(lambda key, value: yielded.append(value))
+        Compiler(builder).add(alone).foreach(lambda key, value: yielded.append(value))
         self.driver = TopologyTestDriver(builder.build())
         return self
 
@@ -228,10 +228,6 @@ class AgentTestContext:
     async def advance(self, duration: Seconds) -> None:
         """Move the wall clock on, for `take`."""
         self.driver.advance_wall_clock(to_timedelta(duration, "duration"))
-
-
-def _is_result(key: Any, value: Any) -> bool:
-    return not isinstance(value, Outgoing)
 
 
 def run_here(awaitable: Any) -> Any:

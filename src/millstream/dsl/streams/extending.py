@@ -18,6 +18,11 @@ def serdes_of(stream: KStream[Any, Any]) -> tuple[AnySerde, AnySerde]:
     return stream._place.key, stream._place.value
 
 
+def sources_of(stream: KStream[Any, Any]) -> frozenset[str]:
+    """The names of the source nodes that feed a stream since the last repartition."""
+    return stream._place.sources
+
+
 def with_serdes(stream: KStream[Any, Any], key: AnySerde, value: AnySerde) -> KStream[Any, Any]:
     """The same stream, whose keys and values are known to have these serdes."""
     place = replace(stream._place, key=key, value=value)
