@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import AsyncIterator
+from typing import Any
 
 import millstream.agents as faust
 
@@ -15,7 +16,8 @@ app = faust.App(
     processing_guarantee="exactly_once",
     topic_partitions=2,
     num_stream_threads=2,
-    checkpoint_location=os.environ.get("COUNTING_CHECKPOINT"),
+    checkpoint_location=f"{os.environ.get('COUNTING_DIRECTORY', '.')}/checkpoint",
+    state_dir=f"{os.environ.get('COUNTING_DIRECTORY', '.')}/state",
     max_batch_records=400,
     web_port=0,
 )
@@ -53,10 +55,29 @@ async def count(stream: faust.Stream) -> AsyncIterator[Count]:
         yield Count(visit.user, by_user[visit.user])
 
 
+@app.agent(value_type=int)
+async def double(stream: faust.Stream) -> AsyncIterator[int]:
+    """Answer questions."""
+    async for number in stream:
+        yield number * 2
+
+
+@app.page("/count/{user}/")
+async def count_of(web: Any, request: Any, user: str) -> Any:
+    """How often a user was there."""
+    return web.json({"count": by_user[user]})
+
+
+@app.page("/double/{number}/")
+async def doubled(web: Any, request: Any, number: str) -> Any:
+    """Ask an agent."""
+    return web.json({"answer": await double.ask(int(number))})
+
+
 @app.task
-async def begin() -> None:
-    """Say that it runs."""
-    print("running", flush=True)
+async def begin(app: faust.App) -> None:
+    """Say that it runs, and where."""
+    print(f"pages at {app.worker.url}\nrunning", flush=True)
 
 
 @app.timer(0.2)

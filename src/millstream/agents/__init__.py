@@ -10,8 +10,7 @@ from millstream.agents.app import App
 from millstream.agents.body.events import Event, current_event
 from millstream.agents.body.stream import Stream
 from millstream.agents.records import Record
-from millstream.agents.tables import Table
+from millstream.agents.tables import Table, WindowedTable
 from millstream.agents.topics import Topic
-from millstream.agents.windowed import WindowedTable
 
 __all__ = ["Agent", "App", "Event", "Record", "Stream", "Table", "Topic", "WindowedTable", "current_event"]

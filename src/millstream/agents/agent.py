@@ -17,7 +17,6 @@ from millstream.errors import StreamsError, TopologyError
 from millstream.records import Headers
 
 if TYPE_CHECKING:
-    from millstream.agents.testing import AgentTestContext
     from millstream.dsl.streams.kstream import KStream
 
 #: What results can be given to: a topic, another agent, a function or a coroutine function.
@@ -146,11 +145,11 @@ class Agent:
 
     # --- tests
 
-    def test_context(self) -> AgentTestContext:
+    def test_context(self) -> Any:
         """The agent alone, without a broker: `async with agent.test_context() as a: await a.put(value)`."""
-        from millstream.agents.testing import AgentTestContext
-
-        return AgentTestContext(self)
+        if self._surroundings.agent_test is None:
+            raise StreamsError(f"agent '{self.name}' cannot be tested here", hint="do it where it is defined")
+        return self._surroundings.agent_test(self)
 
     def __reduce__(self) -> tuple[Callable[..., Agent], tuple[Any, ...]]:
         # Elsewhere it is an address. Its function goes to the tasks that run it, not to those that send to it.

@@ -5,6 +5,7 @@ In a task they find their way by `CURRENT`. The surroundings are left behind whe
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Protocol
 
 from millstream.agents.body.outgoing import Outgoing
@@ -39,6 +40,8 @@ class Surroundings:
 
     def __init__(self) -> None:
         self.running: Outside | None = None
+        #: Makes the test context of an agent.
+        self.agent_test: Callable[[Any], Any] | None = None
 
     def outside(self, what: str) -> Outside:
         """What runs here; `what` is what somebody wants of it."""

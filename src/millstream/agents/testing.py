@@ -9,7 +9,7 @@ import uuid
 from collections.abc import Callable
 from datetime import UTC, datetime
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import orjson
 
@@ -19,6 +19,7 @@ from millstream.agents.body.loops import running
 from millstream.agents.body.outgoing import Outgoing
 from millstream.agents.body.replies import CORRELATION_ID, REPLY_TO
 from millstream.agents.compiling import Compiler
+from millstream.agents.declared import Declared
 from millstream.agents.times import Seconds, to_timedelta
 from millstream.agents.topics import HeadersLike, Topic
 from millstream.dsl.builder import StreamsBuilder
@@ -27,9 +28,6 @@ from millstream.errors import ProcessingError, StreamsError
 from millstream.records import Headers
 from millstream.serdes import Serdes
 from millstream.testing.driver import TopologyTestDriver
-
-if TYPE_CHECKING:
-    from millstream.agents.app import App
 
 _REPLIES = "test-replies"
 
@@ -49,7 +47,7 @@ class AppTestContext:
         start: where the wall clock stands; now if missing.
     """
 
-    def __init__(self, app: App, *, start: datetime | None = None) -> None:
+    def __init__(self, app: Declared, *, start: datetime | None = None) -> None:
         self._app = app
         self._start = start or datetime.now(UTC)
         self._now = self._start

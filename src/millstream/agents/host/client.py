@@ -7,22 +7,20 @@ import threading
 import time
 import uuid
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import orjson
 from confluent_kafka import Consumer, Producer, TopicPartition
 
 from millstream.agents.body.outgoing import Outgoing
 from millstream.agents.body.replies import CORRELATION_ID, REPLY_TO
+from millstream.agents.declared import Declared
 from millstream.config import StreamsConfig
 from millstream.errors import StateStoreError
 from millstream.kafka.admin import Admin
 from millstream.kafka.clients import make_consumer, make_producer
 from millstream.kafka.topics import NewTopic
 from millstream.records import Headers
-
-if TYPE_CHECKING:
-    from millstream.agents.app import App
 
 _POLL_SECONDS = 0.1
 _FLUSH_SECONDS = 30.0
@@ -38,7 +36,7 @@ class Client:
         config: with the brokers to talk to.
     """
 
-    def __init__(self, app: App, config: StreamsConfig) -> None:
+    def __init__(self, app: Declared, config: StreamsConfig) -> None:
         self.app = app
         self.config = config
         self._producer: Producer | None = None

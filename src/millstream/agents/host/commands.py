@@ -9,20 +9,18 @@ import logging
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import orjson
 import typer
 
+from millstream.agents.declared import Declared
 from millstream.agents.host.client import Client
 from millstream.errors import ArgumentError, MillstreamError
 from millstream.kafka.embedded import with_broker
 
-if TYPE_CHECKING:
-    from millstream.agents.app import App
 
-
-def main(app: App, arguments: list[str] | None) -> None:
+def main(app: Declared, arguments: list[str] | None) -> None:
     """Run the command that the arguments name."""
     try:
         commands_of(app)(args=arguments, prog_name=Path(sys.argv[0]).name)
@@ -31,7 +29,7 @@ def main(app: App, arguments: list[str] | None) -> None:
         raise SystemExit(1) from None
 
 
-def commands_of(app: App) -> typer.Typer:
+def commands_of(app: Declared) -> typer.Typer:
     """All commands."""
     found = typer.Typer(add_completion=False, no_args_is_help=True, help=f"The application {app.id}.")
 
@@ -72,7 +70,7 @@ def commands_of(app: App) -> typer.Typer:
     return found
 
 
-def _topic(app: App, to: str) -> Any:
+def _topic(app: Declared, to: str) -> Any:
     if not to.startswith("@"):
         known = [topic for topic in app.topics if topic.names == (to,)]
         return known[0] if known else app.topic(to)
@@ -88,7 +86,7 @@ def _value(text: str) -> Any:
         return text
 
 
-def _runnable(app: App, function: Callable[..., Any]) -> Callable[..., None]:
+def _runnable(app: Declared, function: Callable[..., Any]) -> Callable[..., None]:
     """A command that may send and ask; coroutine functions are run to their end."""
 
     @functools.wraps(function)

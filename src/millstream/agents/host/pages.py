@@ -5,21 +5,19 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, PlainTextResponse, Response
 from starlette.routing import Route, Router
 
+from millstream.agents.declared import Declared
+from millstream.agents.tables import Table
 from millstream.agents.typed import dump_json
 from millstream.server.listening import Listener
 from millstream.server.problems import Problem
 from millstream.server.running import HttpServer
 from millstream.server.settings import ServerSettings
-
-if TYPE_CHECKING:
-    from millstream.agents.app import App
-    from millstream.agents.tables import Table
 
 #: Faust's way to name a part of a path, `/count/{word}/`, is Starlette's too; aiohttp's `{word:[a-z]+}` is not.
 _PATTERN = re.compile(r"\{(\w+):[^}]*\}")
@@ -48,7 +46,7 @@ class Web:
 class Pages:
     """Serves the pages of an application, and rows of its tables under `/table/<name>/<key>/`."""
 
-    def __init__(self, app: App) -> None:
+    def __init__(self, app: Declared) -> None:
         settings = ServerSettings(app.conf.web_host, app.conf.web_port)
         web = Web()
         routes = [
@@ -81,7 +79,7 @@ def _endpoint(web: Web, function: Callable[..., Any]) -> Callable[[Request], Any
     return answer
 
 
-def _row_of(app: App, web: Web) -> Callable[[Request], Any]:
+def _row_of(app: Declared, web: Web) -> Callable[[Request], Any]:
     async def answer(request: Request) -> Response:
         table: Table | Any = app.tables.get(request.path_params["name"])
         if table is None:

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
+from millstream.agents.declared import Declared
 from millstream.agents.host.client import Client
 from millstream.agents.jobs import Crontab, Timer
 from millstream.config import StreamsConfig
@@ -21,7 +22,6 @@ from millstream.server.settings import ServerSettings
 from millstream.spark.client import KafkaStreams, State
 
 if TYPE_CHECKING:
-    from millstream.agents.app import App
     from millstream.agents.host.pages import Pages
 
 log = logging.getLogger("millstream.agents")
@@ -38,7 +38,9 @@ class Worker(Client):
         server: have its stores asked over HTTP, too.
     """
 
-    def __init__(self, app: App, config: StreamsConfig | None = None, *, server: ServerSettings | None = None) -> None:
+    def __init__(
+        self, app: Declared, config: StreamsConfig | None = None, *, server: ServerSettings | None = None
+    ) -> None:
         super().__init__(app, with_broker(config or app.conf.streams))
         self.streams = KafkaStreams(app.topology(), self.config, server=server)
         self._beside = Beside(app, self.streams)
@@ -99,7 +101,7 @@ class Worker(Client):
         return list(self.streams.store(table).all())
 
 
-def make_topics(app: App, config: StreamsConfig) -> None:
+def make_topics(app: Declared, config: StreamsConfig) -> None:
     """Make the topics that the application names and that are not there."""
     admin = Admin(config)
     try:
@@ -116,7 +118,7 @@ def make_topics(app: App, config: StreamsConfig) -> None:
 class Beside:
     """Tasks, timers, crontabs and pages: an event loop in a thread of its own."""
 
-    def __init__(self, app: App, streams: KafkaStreams) -> None:
+    def __init__(self, app: Declared, streams: KafkaStreams) -> None:
         self._app = app
         self._streams = streams
         self._loop: asyncio.AbstractEventLoop | None = None

@@ -9,7 +9,7 @@ from typing import Any, Self
 
 from millstream.agents.body.current import CURRENT
 from millstream.agents.body.events import Event, event_of
-from millstream.agents.tables import Table, TableBase
+from millstream.agents.tables.base import TableBase
 from millstream.agents.times import Seconds, moment_ms, to_milliseconds
 from millstream.state import StoreBuilder, StoreKind, StoreSupplier
 from millstream.windows import TimeWindows
@@ -22,8 +22,8 @@ class WindowedTable(TableBase):
     its value (`relative_to_field`), or the wall clock (`relative_to_now`).
     """
 
-    def __init__(self, table: Table, size_ms: int, step_ms: int, expires_ms: int) -> None:
-        self.__dict__.update(vars(table))
+    def __init__(self, table: TableBase, size_ms: int, step_ms: int, expires_ms: int) -> None:
+        self.__dict__.update(vars(table))  # the same table, otherwise
         self.windows = TimeWindows(size_ms, step_ms, 0)
         self.expires_ms = expires_ms
         self._relative: Callable[[Event], Any] | None = None
