@@ -13,6 +13,7 @@ from millstream.processors.operator import Forward, Operator, forward_to_nobody
 from millstream.records import Headers, Record
 from millstream.task.errors.handling import ErrorHandling, FatalError
 from millstream.task.fused import Fuser
+from millstream.task.records import RawRecord
 from millstream.task.sink import SinkOperator
 from millstream.task.source import Source
 from millstream.topology.nodes import Node
@@ -52,6 +53,29 @@ def _connect_guarded(
             operator = operators[node.name]
             operator.forward = forward
             operator.children = children
+            if operator.hosts_user_code:
+                operator.guard = _NodeGuard(node.name, errors)
+
+
+class _NodeGuard:
+    """See `Guard`."""
+
+    def __init__(self, node: str, errors: ErrorHandling) -> None:
+        self._node = node
+        self._errors = errors
+
+    def source(self) -> RawRecord | None:
+        return self._errors.source_record
+
+    def failed(self, error: Exception, record: Record[Any, Any], source: RawRecord | None) -> None:
+        if isinstance(error, FatalError):
+            raise error
+        errors = self._errors
+        before, errors.source_record = errors.source_record, source
+        try:
+            errors.node_raised(self._node, error, record)
+        finally:
+            errors.source_record = before
 
 
 def _guarded(child: Operator, errors: ErrorHandling) -> Forward:

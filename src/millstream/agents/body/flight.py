@@ -27,7 +27,9 @@ ENDED: Final = object()
 class Entry:
     """A record on its way through an agent, and what has come of it so far."""
 
-    __slots__ = ("done", "error", "headers", "ident", "items", "key", "outputs", "place", "timestamp", "value")
+    __slots__ = (
+        "done", "error", "headers", "ident", "items", "key", "outputs", "place", "source", "timestamp", "value",
+    )  # fmt: skip
 
     def __init__(
         self, key: Any, value: Any, timestamp: int, headers: Headers | None, place: tuple[str | None, int, int]
@@ -37,6 +39,8 @@ class Entry:
         self.timestamp = timestamp
         self.headers = headers
         self.place = place
+        #: The input record it comes from, if errors may be passed over.
+        self.source: Any = None
         #: Records of the same ident are handled one after the other.
         self.ident: Any = None
         #: What `take` is given instead of the record.

@@ -19,7 +19,7 @@ from millstream.agents.body.operator import AgentOperator
 from millstream.agents.body.requests import Take
 from millstream.errors import StreamsError
 from millstream.processors.context import TaskContext
-from millstream.records import Headers
+from millstream.records import Headers, Record
 from millstream.state.caches.cache import record_context_kept
 
 #: The ident of all lists of `take`.
@@ -99,6 +99,8 @@ class WaitingAgent(AgentOperator):
     def _add(self, entry: Entry) -> None:
         entries, busy, ident = self._entries, self._busy, entry.ident
         entries.append(entry)
+        if self.guard is not None:
+            entry.source = self.guard.source()
         self._unfinished += 1
         if ident in busy:
             waiting = busy[ident]
@@ -134,10 +136,13 @@ class WaitingAgent(AgentOperator):
             with record_context_kept(context):
                 context.topic, context.partition, context.offset = entry.place
                 context.timestamp, context.headers = entry.timestamp, entry.headers
-                if entry.error is not None:
-                    raise entry.error
-                for forward, key, value, timestamp, headers in entry.outputs:
-                    forward(key, value, timestamp, headers)
+                try:
+                    _end(entry)
+                except Exception as error:
+                    if self.guard is None:
+                        raise
+                    record = Record(entry.key, entry.value, entry.timestamp, entry.headers)
+                    self.guard.failed(error, record, entry.source)
 
     def _wait(self, most: int) -> None:
         """Until so few records are left that are not done."""
@@ -171,3 +176,11 @@ class WaitingAgent(AgentOperator):
     def _tick(self) -> None:
         if self._take is not None:
             self._hand_over(self._take, self.hand_out())
+
+
+def _end(entry: Entry) -> None:
+    """Forward what has come of a record; if that is an error, nothing but the error."""
+    if entry.error is not None:
+        raise entry.error
+    for forward, key, value, timestamp, headers in entry.outputs:
+        forward(key, value, timestamp, headers)
