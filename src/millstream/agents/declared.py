@@ -12,7 +12,7 @@ from millstream.agents.jobs import Jobs, Page
 from millstream.agents.settings import Settings, read_settings
 from millstream.agents.surroundings import Surroundings
 from millstream.agents.tables import Table, TableBase
-from millstream.agents.times import Seconds, to_timedelta
+from millstream.agents.times import Seconds, to_milliseconds, to_timedelta
 from millstream.agents.topics import Topic
 from millstream.dsl.builder import StreamsBuilder
 from millstream.dsl.streams.kstream import KStream
@@ -46,10 +46,17 @@ class Declared:
 
     def topic(self, *names: str, **options: Any) -> Topic:
         """A topic; the options are those of `Topic`. Faust's others are accepted and have no effect."""
-        for option in ("acks", "allow_empty", "compacting", "deleting", "maxsize", "retention", "schema"):
-            if option == "compacting" and options.get(option):
-                options["config"] = {"cleanup.policy": "compact", **(options.get("config") or {})}
+        config = dict(options.pop("config", None) or {})
+        if options.pop("compacting", None):
+            config.setdefault("cleanup.policy", "compact")
+        retention = options.pop("retention", None)
+        if retention is not None:
+            config.setdefault("retention.ms", str(to_milliseconds(retention, "retention")))
+        for option in ("acks", "allow_empty", "deleting", "maxsize", "schema"):
             options.pop(option, None)
+        for option in ("key_serializer", "value_serializer"):
+            options.setdefault(option, getattr(self.conf, option))
+        options["config"] = config
         topic = Topic(self.surroundings, *names, **options)
         self.topics.append(topic)
         return topic
@@ -60,7 +67,7 @@ class Declared:
         How many partitions it has follows from the topics of the agents that use it. `default` makes the value of keys
         that are not there; types are as those of topics.
         """
-        for option in ("partitions", "recovery_buffer_size", "standby_buffer_size", "use_partitioner"):
+        for option in ("help", "partitions", "recovery_buffer_size", "standby_buffer_size", "use_partitioner"):
             options.pop(option, None)
         table = Table(self.surroundings, name, persistent=self.conf.persistent, **options)
         if name in self.tables:
@@ -145,6 +152,12 @@ class Declared:
         self, table: TableBase, match_info: str | None = None, query_param: str | None = None, exact_key: Any = None
     ) -> Callable[[F], F]:
         """Nothing: a table can be read from any process, so that no request needs to be sent on."""
+        return lambda function: function
+
+    def topic_route(
+        self, topic: Topic, match_info: str | None = None, query_param: str | None = None, exact_key: Any = None
+    ) -> Callable[[F], F]:
+        """Nothing, as `table_route`."""
         return lambda function: function
 
     def command(self, *options: Any, name: str | None = None, **more: Any) -> Callable[[F], F]:

@@ -20,11 +20,11 @@ _WITHOUT_MEANING = frozenset(
         "agent_supervisor", "autodiscover", "blocking_timeout", "broker_check_crcs", "broker_client_id",
         "broker_commit_every", "broker_commit_livelock_soft_timeout", "broker_heartbeat_interval",
         "broker_max_poll_interval", "broker_max_poll_records", "broker_request_timeout", "broker_session_timeout",
-        "canonical_url", "consumer_auto_offset_reset", "datadir", "debug", "key_serializer", "logging_config",
+        "canonical_url", "consumer_auto_offset_reset", "datadir", "debug", "logging_config",
         "loghandlers", "monitor", "node_hostname", "origin", "producer_acks", "producer_linger_ms",
         "reply_create_topic", "reply_expires", "stream_buffer_maxsize", "stream_processing_timeout",
         "stream_publish_on_commit", "stream_recovery_delay", "stream_wait_empty", "table_cleanup_interval",
-        "table_standby_replicas", "tabledir", "topic_allow_declare", "topic_disable_leader", "value_serializer",
+        "table_standby_replicas", "tabledir", "topic_allow_declare", "topic_disable_leader",
         "web_bind", "web_cors_options", "web_in_thread", "web_transport", "worker_redirect_stdouts",
     }
 )  # fmt: skip
@@ -40,6 +40,8 @@ class Settings:
         persistent: keep tables on disk.
         topic_partitions: partitions of topics that the application makes.
         topic_replication_factor: copies of topics that the application makes; -1 leaves it to the broker.
+        key_serializer: of topics that say nothing about their keys: "json", "raw", or a serde.
+        value_serializer: the same for values.
         timezone: of `crontab`.
         web_host: where pages are served.
         web_port: where pages are served; 0 takes a free port.
@@ -50,6 +52,8 @@ class Settings:
     persistent: bool = True
     topic_partitions: int = 8
     topic_replication_factor: int = -1
+    key_serializer: Any = None
+    value_serializer: Any = None
     timezone: Any = None
     web_host: str = "127.0.0.1"
     web_port: int = 6066

@@ -73,6 +73,12 @@ class Topic:
             raise ArgumentError(f"{self!r} can only be read", hint="send to a topic that has one name")
         return self.names[0]
 
+    async def maybe_declare(self) -> None:
+        """Nothing: topics that are missing are made when the application starts."""
+
+    #: As `maybe_declare`.
+    declare = maybe_declare
+
     async def send(
         self,
         *,
