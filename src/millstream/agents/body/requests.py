@@ -34,7 +34,7 @@ class Take(Request):
     Args:
         most: how many at most.
         within_ms: how long to wait for them after the first has come.
-        shape: what each of them looks like, made of an event.
+        make: what each of them looks like, made of an event.
         accept: whether to take an event.
     """
 

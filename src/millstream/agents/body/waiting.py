@@ -16,7 +16,7 @@ from millstream.agents.body.events import Event, make_event
 from millstream.agents.body.flight import Copy, Entry
 from millstream.agents.body.loops import acquire_loop, release_loop, run
 from millstream.agents.body.operator import AgentOperator
-from millstream.agents.body.requests import Take
+from millstream.agents.body.requests import Request, Take
 from millstream.errors import StreamsError
 from millstream.processors.context import TaskContext
 from millstream.records import Headers, Record
@@ -161,8 +161,12 @@ class WaitingAgent(AgentOperator):
         if isinstance(copy.wanted, Take):
             self._take = copy.wanted
             self.tick_every(copy.wanted, self._tick)
-        elif copy.is_over:
-            raise StreamsError(f"agent '{self.spec.name}' ends before its first record")
+        elif not isinstance(copy.wanted, Request):
+            raise StreamsError(
+                f"agent '{self.spec.name}' does not come to its first record",
+                detail="it uses take(), so it is started with its task; it ends or awaits something before its loop",
+                hint="await it in the loop",
+            )
 
     def _hand_over(self, request: Take, events: list[Event]) -> None:
         if events:

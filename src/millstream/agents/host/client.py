@@ -24,7 +24,7 @@ from millstream.records import Headers
 
 _POLL_SECONDS = 0.1
 _FLUSH_SECONDS = 30.0
-#: How long answers are kept that nobody has read.
+#: How long answers are kept, should nobody be there any more to delete their topic.
 _REPLY_MS = 86_400_000
 
 
@@ -108,9 +108,8 @@ class Replies:
 
     def __init__(self, config: StreamsConfig) -> None:
         self.topic = f"{config.application_id}-reply-{uuid.uuid4().hex[:12]}"
-        admin = Admin(config)
-        admin.create_topics([NewTopic(self.topic, 1, {"retention.ms": str(_REPLY_MS)})])
-        admin.close()
+        self._admin = Admin(config)
+        self._admin.create_topics([NewTopic(self.topic, 1, {"retention.ms": str(_REPLY_MS)})])
         self._waiting: dict[str, tuple[asyncio.AbstractEventLoop, asyncio.Future[Any]]] = {}
         self._closing = threading.Event()
         reading = {"isolation.level": "read_committed", "fetch.wait.max.ms": "50"}
@@ -127,9 +126,11 @@ class Replies:
         return answer
 
     def close(self) -> None:
-        """Stop reading."""
+        """Stop reading; nobody else reads this topic, so it goes."""
         self._closing.set()
         self._thread.join()
+        self._admin.delete_topics([self.topic])
+        self._admin.close()
 
     def _read(self) -> None:
         while not self._closing.is_set():
