@@ -149,7 +149,8 @@ def pages() -> dict[str, str]:
     index = [
         "# API reference",
         "",
-        "Everything is imported from `millstream`; agents are in `millstream.agents`, help for tests in `millstream.testing`.",
+        "Everything is imported from `millstream`; agents from `millstream.agents`, and what helps in tests from",
+        "`millstream.testing`.",
     ]
     for (title, file), names in GROUPS.items():
         entries = [f"::: {_defined(name)}\n    options:\n      heading: {name.rpartition('.')[2]}\n" for name in names]
