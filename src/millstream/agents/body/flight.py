@@ -16,8 +16,9 @@ from typing import Any, Final, Protocol
 
 from millstream.agents.body.current import CURRENT, Current
 from millstream.agents.body.events import event_of
-from millstream.agents.body.operator import AgentOperator, Output
+from millstream.agents.body.operator import AgentOperator
 from millstream.agents.body.requests import ITEM, VALUE, Request, Take
+from millstream.processors.operator import Forward
 from millstream.records import Headers
 
 #: What a coroutine that has come to its end, or has failed, answers.
@@ -45,7 +46,8 @@ class Entry:
         self.ident: Any = None
         #: What `take` is given instead of the record.
         self.items: list[Any] | None = None
-        self.outputs: list[Output] = []
+        #: Where to forward what.
+        self.outputs: list[tuple[Forward, Any, Any, int, Headers | None]] = []
         self.done = False
         self.error: BaseException | None = None
 
@@ -147,8 +149,8 @@ class Copy:
             raise AssertionError("there is no record")
         return self._entry
 
-    def _output(self, output: Output) -> None:
-        self._now_at().outputs.append(output)
+    def _output(self, forward: Forward, key: Any, value: Any, timestamp: int, headers: Headers | None) -> None:
+        self._now_at().outputs.append((forward, key, value, timestamp, headers))
 
     def _item(self, wanted: Request) -> Any:
         self._delivered = True

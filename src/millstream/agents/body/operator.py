@@ -24,7 +24,7 @@ from millstream.processors.user_context import HostContext, NodeContext
 from millstream.records import Headers
 
 #: Takes one output: where to forward it, and the record.
-Output = tuple[Forward, Any, Any, int, Headers | None]
+Output = Callable[[Forward, Any, Any, int, Headers | None], None]
 
 
 class AgentOperator(Operator):
@@ -52,7 +52,7 @@ class AgentOperator(Operator):
 
     # --- for subclasses
 
-    def body(self, current: Current, output: Callable[[Output], None]) -> Coroutine[Any, Any, Any]:
+    def body(self, current: Current, output: Output) -> Coroutine[Any, Any, Any]:
         """A new run of the function; `output` takes what it yields."""
         spec = self.spec
         found = spec.function(Stream())
@@ -66,12 +66,12 @@ class AgentOperator(Operator):
             hint="write it as `async def` with an `async for` over its stream",
         )
 
-    def send_by(self, output: Callable[[Output], None]) -> Callable[[Any, Outgoing, int, Headers | None], None]:
+    def send_by(self, output: Output) -> Callable[[Any, Outgoing, int, Headers | None], None]:
         """`Current.send`: hands a record for any topic to `output`."""
         sends = self._sends
 
         def send(key: Any, outgoing: Outgoing, timestamp: int, headers: Headers | None) -> None:
-            output((sends, key, outgoing, timestamp, headers))
+            output(sends, key, outgoing, timestamp, headers)
 
         return send
 
@@ -108,9 +108,7 @@ class AgentOperator(Operator):
             )
         return self._open
 
-    async def _yielding(
-        self, found: AsyncGenerator[Any, Any], current: Current, output: Callable[[Output], None]
-    ) -> None:
+    async def _yielding(self, found: AsyncGenerator[Any, Any], current: Current, output: Output) -> None:
         sinks, results, sends = self.spec.sinks, self._results, self._sends
         async for result in found:
             for sink in sinks:
@@ -118,11 +116,11 @@ class AgentOperator(Operator):
                 if isawaitable(answer):
                     await answer
             headers = current.headers
-            output((results, current.key, result, current.timestamp, headers))
+            output(results, current.key, result, current.timestamp, headers)
             if headers:
                 reply = reply_to(headers, current.key, result)
                 if reply is not None:
-                    output((sends, *reply, current.timestamp, None))
+                    output(sends, *reply, current.timestamp, None)
 
 
 def _access(store: Any) -> Access:

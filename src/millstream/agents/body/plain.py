@@ -11,9 +11,10 @@ from typing import Any
 
 from millstream.agents.body.current import CURRENT, Current
 from millstream.agents.body.events import Event, event_of
-from millstream.agents.body.operator import AgentOperator, Output
+from millstream.agents.body.operator import AgentOperator
 from millstream.agents.body.requests import EVENT, ITEM, VALUE, Request, Take
 from millstream.processors.context import TaskContext
+from millstream.processors.operator import Forward
 from millstream.records import Headers
 
 
@@ -105,6 +106,5 @@ class PlainAgent(AgentOperator):
             self._resume([request.make(event) for event in events])
 
 
-def _forward(output: Output) -> None:
-    forward, key, value, timestamp, headers = output
+def _forward(forward: Forward, key: Any, value: Any, timestamp: int, headers: Headers | None) -> None:
     forward(key, value, timestamp, headers)
