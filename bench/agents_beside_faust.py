@@ -58,7 +58,7 @@ def rate(bootstrap: str, python: str, module: str, records: int, seconds: float,
     consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": name})
     with (directory / f"{name}.log").open("wb") as output:
         process = subprocess.Popen(  # noqa: S603 - our own script
-            [python, str(AGENT), "worker", "--loglevel", "warning"],
+            [python, str(AGENT), "worker", "--loglevel", "error"],
             env=environment, cwd=directory, stdout=output, stderr=output, start_new_session=True,
         )  # fmt: skip
     try:

@@ -21,7 +21,10 @@ from confluent_kafka import Message
 from millstream.kafka.admin import Admin
 from millstream.kafka.topics import NewTopic
 
-APP = Path(__file__).with_name("counting_app.py")
+_APP = str(Path(__file__).with_name("counting_app.py"))
+#: The two ways to run it.
+WORKER = [_APP, "worker"]
+RUN = ["-m", "millstream.cli", "run", "--quiet", f"{_APP}:app"]
 PATIENCE = 120.0
 USERS, VISITS = 7, 900
 
@@ -36,8 +39,9 @@ def wait_until(condition: Callable[[], Any], what: str) -> None:
 class Running:
     """The application as a process."""
 
-    def __init__(self, name: str, environment: dict[str, str], log: Path) -> None:
+    def __init__(self, name: str, command: list[str], environment: dict[str, str], log: Path) -> None:
         self.name = name
+        self._command = command
         self._environment = environment
         self._log = log
         self._process: subprocess.Popen[bytes] | None = None
@@ -46,10 +50,11 @@ class Running:
         before = self.said()
         with self._log.open("ab") as output:
             self._process = subprocess.Popen(  # noqa: S603 - our own script
-                [sys.executable, str(APP), "worker"],
+                [sys.executable, *self._command],
                 stdout=output,
                 stderr=output,
                 env=self._environment,
+                cwd=self._log.parent,
                 start_new_session=True,
             )
         wait_until(lambda: self.said() > before or self.has_ended, "the start of the application")
@@ -143,7 +148,7 @@ def check_counts(
 
 
 @contextlib.contextmanager
-def application(bootstrap_servers: str, directory: Path) -> Iterator[Running]:
+def application(bootstrap_servers: str, directory: Path, command: list[str]) -> Iterator[Running]:
     """An application with a name of its own; whatever of it is left at the end is killed."""
     name = f"counting-{uuid.uuid4().hex[:8]}"
     environment = {
@@ -152,7 +157,7 @@ def application(bootstrap_servers: str, directory: Path) -> Iterator[Running]:
         "COUNTING_BROKER": bootstrap_servers,
         "COUNTING_DIRECTORY": str(directory),
     }
-    running = Running(name, environment, directory / "app.log")
+    running = Running(name, command, environment, directory / "app.log")
     try:
         yield running
     finally:

@@ -10,7 +10,7 @@ from confluent_kafka import Message
 from millstream.kafka.admin import Admin
 from millstream.kafka.detached import DetachedBroker
 
-from .crashing import application, check_counts
+from .crashing import RUN, application, check_counts
 
 
 def test_every_count_is_there_exactly_once_when_a_lane_is_killed(
@@ -20,5 +20,5 @@ def test_every_count_is_there_exactly_once_when_a_lane_is_killed(
     consume: Callable[..., list[Message]],
     tmp_path: Path,
 ) -> None:
-    with application(broker.bootstrap_servers, tmp_path) as running:
+    with application(broker.bootstrap_servers, tmp_path, RUN) as running:
         check_counts(running, admin, produce, consume, [running.kill_a_lane])
