@@ -134,17 +134,20 @@ def test_group_by_goes_through_a_topic_of_its_own() -> None:
     app = faust.App("grouped")
     orders = app.topic("orders", value_type=Order)
     by_account = app.Table("by-account", default=int)
+    counts = app.topic("counts", value_type=int)
 
-    @app.agent(orders)
-    async def count(stream: faust.Stream) -> None:
+    @app.agent(orders, sink=[counts])
+    async def count(stream: faust.Stream) -> AsyncIterator[int]:
         async for key, order in stream.filter(lambda order: order.amount > 0).group_by(Order.account).items():
             assert key == order.account
             by_account[key] += 1
+            yield by_account[key]
 
     with app.test_context() as test:
         for account, amount in (("a", 1), ("b", 1), ("a", 1), ("a", 0)):
             test.put(orders, Order(account, amount))
         assert dict(by_account) == {"a": 2, "b": 1}
+        assert test.sent_items(counts) == [(b"a", 1), (b"b", 1), (b"a", 2)]
         assert "grouped-count-account-repartition" in test.driver.internal_topics
     assert len(app.topology().sub_topologies()) == 2
 

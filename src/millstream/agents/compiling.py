@@ -136,7 +136,7 @@ def _regrouped(stream: KStream[Any, Any], stage: Regrouping, agent: Agent) -> KS
     def new_key(_: Any, value: Any) -> Any:
         return key(value)
 
-    options = Repartitioned(Serdes.json, serdes_of(stream)[1], f"{agent.name}-{stage.name}", stage.partitions)
+    options = Repartitioned(stage.key_serde, serdes_of(stream)[1], f"{agent.name}-{stage.name}", stage.partitions)
     return stream.select_key(new_key).repartition(options)
 
 

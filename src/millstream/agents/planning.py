@@ -16,6 +16,8 @@ from millstream.agents.body.stream import SKIPPED, Step, Stream
 from millstream.agents.records import Field
 from millstream.agents.topics import Topic
 from millstream.errors import ArgumentError, TopologyError, describe_callable
+from millstream.serdes import Serdes
+from millstream.serdes.serde import AnySerde
 
 
 @dataclass(frozen=True)
@@ -24,6 +26,7 @@ class Regrouping:
 
     steps: tuple[Step, ...]
     key: Callable[[Any], Any]
+    key_serde: AnySerde
     name: str
     partitions: int | None
 
@@ -88,6 +91,7 @@ class _PlanningStream(Stream):
         return _PlanningStream(self._planned, steps=(*self._steps, step))
 
     def group_by(self, key: Any, *, name: str | None = None, partitions: int | None = None) -> Stream:
+        keys: AnySerde = Serdes.string if isinstance(key, Field) and key.is_text else Serdes.json
         if name is None:
             if not isinstance(key, Field):
                 raise ArgumentError(
@@ -96,7 +100,7 @@ class _PlanningStream(Stream):
                     hint='name what it groups by, as in group_by(region_of, name="region")',
                 )
             name = key.field
-        self._planned.append(Regrouping(self._steps, key, name, partitions))
+        self._planned.append(Regrouping(self._steps, key, keys, name, partitions))
         return _PlanningStream(self._planned)
 
     def through(self, topic: Any) -> Stream:

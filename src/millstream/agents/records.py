@@ -16,8 +16,10 @@ _OPTIONAL = re.compile(r"^(typing\.)?Optional\[|\|\s*None\b|\bNone\s*\|")
 class Field:
     """A field of a record's class, as in `group_by(Order.account)`: gives the field of a value."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, is_text: bool) -> None:
         self.field = name
+        #: Keys made of it are plain text, not JSON.
+        self.is_text = is_text
 
     def __get__(self, record: Any, of: type) -> Field:
         if record is not None:  # what is found in a record itself never comes here
@@ -58,7 +60,7 @@ class Record:
         dataclasses.dataclass(cls)
         for field in dataclasses.fields(cls):  # type: ignore[arg-type]  # it is one now
             # Only the class shows these: the values in a record come first.
-            setattr(cls, field.name, Field(field.name))
+            setattr(cls, field.name, Field(field.name, field.type in (str, "str")))
 
     @classmethod
     def loads(cls, data: bytes | str) -> Self:

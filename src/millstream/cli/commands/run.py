@@ -62,25 +62,25 @@ def run(
     config = replace(config, **{name: value for name, value in changes.items() if value is not None})
     config = reaching(config, bootstrap_servers, client)
     check(loaded.topology, config)
-    beside = None
+    worker = None
     if loaded.app is not None:
-        beside = Worker(loaded.app, config, server=server)
-        beside.prepare()
-    streams = KafkaStreams(loaded.topology, config, server=server) if beside is None else beside.streams
+        worker = Worker(loaded.app, config, server=server)
+        worker.prepare()
+    streams = KafkaStreams(loaded.topology, config, server=server) if worker is None else worker.streams
     teller, stop = Teller(Console(stderr=True, highlight=False, soft_wrap=True)), threading.Event()
     signals = StopSignals(signal.SIGINT, signal.SIGTERM)
     signals.starting()
     teller.tell(f"starting {config.application_id}; its checkpoint is {checkpoint_location(config)}")
     streams.start(once=once)
     signals.running(stop.set)
-    if beside is not None and not once:
-        beside.start_beside()
+    if worker is not None and not once:
+        worker.start_beside()
     if streams.url is not None:
         teller.tell(f"its stores can be asked at {streams.url}")
     try:
         watch(teller, stop, lambda: _now(streams), quiet=quiet)
     finally:
-        (streams if beside is None else beside).close()
+        (streams if worker is None else worker).close()
     if streams.failure is not None:
         raise streams.failure
     teller.tell(closing_line(streams.metrics()))
