@@ -112,6 +112,17 @@ GROUPS: dict[tuple[str, str], tuple[str, ...]] = {
         "UsePartitionTimeOnInvalidTimestamp",
         "WallclockTimestampExtractor",
     ),
+    ("Agents", "agents.md"): (
+        "agents.App",
+        "agents.Agent",
+        "agents.Topic",
+        "agents.Record",
+        "agents.Stream",
+        "agents.Event",
+        "agents.current_event",
+        "agents.Table",
+        "agents.WindowedTable",
+    ),
     ("SQL", "sql.md"): ("Ksql", "udf", "udaf", "udtf"),
     ("Errors", "errors.md"): (
         "MillstreamError",
@@ -152,7 +163,8 @@ def pages() -> dict[str, str]:
     index = [
         "# API reference",
         "",
-        "Everything is imported from `millstream`; what helps in tests from `millstream.testing`.",
+        "Everything is imported from `millstream`; agents from `millstream.agents`, and what helps in tests from",
+        "`millstream.testing`.",
     ]
     for (title, file), names in GROUPS.items():
         entries = [f"::: {_defined(name)}\n    options:\n      heading: {name.rpartition('.')[2]}\n" for name in names]

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import millstream
+import millstream.agents
 import millstream.testing
 from reference_pages import GROUPS, pages
 
 
 def test_every_public_name_is_on_one_page() -> None:
     shown = [name for names in GROUPS.values() for name in names]
-    public = [*millstream.__all__, *(f"testing.{name}" for name in millstream.testing.__all__)]
+    rooms = {"agents": millstream.agents.__all__, "testing": millstream.testing.__all__}
+    public = [*millstream.__all__, *(f"{room}.{name}" for room, names in rooms.items() for name in names)]
     assert sorted(shown) == sorted(public)
 
 

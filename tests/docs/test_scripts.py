@@ -20,6 +20,7 @@ STORIES = {
         "500 euro to APAC for unknown customer",
         "1 order came too late",
     ],
+    "agents.py": ["bot looked at 3 pages within a minute", "home: 2", "shop: 2", "tea: 1"],
     "word_count.py": ["the 1", "the 2", "stream 2"],
     "sessions.py": ["bob was here for 0 minutes: /", "ann was here for 12 minutes: / -> /shop -> /shop/tea"],
     "dead_letters.py": [

@@ -12,12 +12,13 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from millstream.agents.app import App
 from millstream.config import StreamsConfig
 from millstream.dsl.builder import StreamsBuilder
 from millstream.errors import ArgumentError, MillstreamError
 from millstream.topology.topology import Topology
 
-_NAMES = ("topology", "build", "builder")  # looked for in this order
+_NAMES = ("topology", "build", "builder", "app")  # looked for in this order
 
 
 @dataclass(frozen=True)
@@ -26,22 +27,24 @@ class Application:
 
     Args:
         topology: its topology.
-        config: the `StreamsConfig` called `config`, if there is one.
+        config: the `StreamsConfig` called `config`, if there is one, or that of its agents.
         name: a short name of the file or module.
+        app: its agents, if it is an application of such.
     """
 
     topology: Topology
     config: StreamsConfig | None
     name: str
+    app: App | None = None
 
 
 def load_application(reference: str) -> Application:
     """Load a topology.
 
     Args:
-        reference: `path/to/app.py` or `package.module`, and if need be `:name` of a Topology, of a StreamsBuilder or of
-            a function that returns one. Without a name, it is the one called `topology`, `build` or `builder`, or the
-            only one there is.
+        reference: `path/to/app.py` or `package.module`, and if need be `:name` of a Topology, of a StreamsBuilder, of
+            an App of agents, or of a function that returns a topology. Without a name, it is the one called `topology`,
+            `build`, `builder` or `app`, or the only one there is.
     """
     location, _, attribute = reference.partition(":")
     module = load_module(location)
@@ -51,7 +54,10 @@ def load_application(reference: str) -> Application:
     name = attribute or _only_candidate(module, location)
     if not hasattr(module, name):
         raise ArgumentError(f"{location} has no {name}", hint=_what_to_write(location))
-    return Application(_topology(getattr(module, name), f"{location}:{name}", config), config, Path(location).stem)
+    found = getattr(module, name)
+    if isinstance(found, App):
+        return Application(found.topology(), found.conf.streams, Path(location).stem, found)
+    return Application(_topology(found, f"{location}:{name}", config), config, Path(location).stem)
 
 
 def load_module(location: str) -> ModuleType:
@@ -110,9 +116,9 @@ def _load_module(name: str) -> ModuleType:
 def _only_candidate(module: ModuleType, location: str) -> str:
     for name in _NAMES:
         found = getattr(module, name, None)
-        if isinstance(found, Topology | StreamsBuilder) or (callable(found) and not isinstance(found, type)):
+        if isinstance(found, Topology | StreamsBuilder | App) or (callable(found) and not isinstance(found, type)):
             return name
-    for kind in (Topology, StreamsBuilder):
+    for kind in (Topology, StreamsBuilder, App):
         names = [name for name, value in vars(module).items() if isinstance(value, kind)]
         if len(names) > 1:
             raise ArgumentError(

@@ -6,10 +6,10 @@ that passing one on allocates nothing. Below a table the value is a `Change` tup
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, Protocol
 
-from millstream.records import Headers
+from millstream.records import Headers, Record
 
 if TYPE_CHECKING:
     from millstream.processors.context import TaskContext
@@ -19,6 +19,19 @@ Forward = Callable[[Any, Any, int, Headers | None], None]
 
 def forward_to_nobody(key: Any, value: Any, timestamp: int, headers: Headers | None) -> None:
     """What a node without children forwards to."""
+
+
+class Guard(Protocol):
+    """Handles errors of work that goes on after `process` has returned, where errors may be passed over.
+
+    The task does it for what `process` raises. It cannot for what is raised later, when it is at another record.
+    """
+
+    def source(self) -> Any:
+        """The input record in process: to be kept for `failed`."""
+
+    def failed(self, error: Exception, record: Record[Any, Any], source: Any) -> None:
+        """Ask the handler; raises unless it goes on."""
 
 
 class Operator:
@@ -33,6 +46,13 @@ class Operator:
     forward: Forward = staticmethod(forward_to_nobody)
     context: TaskContext
 
+    #: True: it runs code of the user's that may forward to single children (the task sets `children`, by name, before
+    #: `init`) and schedule punctuations.
+    hosts_user_code = False
+    children: Mapping[str, Forward]
+    #: Set for those by the task before `init`; None where an error ends the task.
+    guard: Guard | None = None
+
     def init(self, context: TaskContext) -> None:
         """Called once, after all stores of the task are open. Subclasses call `super().init(context)` first."""
         self.context = context
@@ -40,6 +60,9 @@ class Operator:
     def process(self, key: Any, value: Any, timestamp: int, headers: Headers | None) -> None:
         """Handle one record; forward any number of results."""
         raise NotImplementedError
+
+    def drain(self) -> None:
+        """Finish what is under way, and forward its results: called before a commit, parents first."""
 
     def clock(self) -> list[int] | None:
         """The numbers it has to remember beside its stores, so that it can go on in another process; None: nothing.

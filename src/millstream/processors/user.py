@@ -9,7 +9,7 @@ from typing import Any
 from millstream.errors import StreamsError, TopologyError, describe_callable
 from millstream.processors.api import FixedKeyProcessor, Processor, Punctuator
 from millstream.processors.context import TaskContext
-from millstream.processors.operator import Forward, Operator, OperatorFactory
+from millstream.processors.operator import Operator, OperatorFactory
 from millstream.processors.user_context import HostContext, RuntimeFixedKeyContext, RuntimeProcessorContext
 from millstream.records import FixedKeyRecord, Headers, Record
 
@@ -21,8 +21,7 @@ class UserOperator(Operator):
     """
 
     context: HostContext
-    #: Set by the task before `init`.
-    children: dict[str, Forward]
+    hosts_user_code = True
 
     #: What its supplier must return, and what that is given.
     kind: type[Any]

@@ -11,7 +11,6 @@ from millstream.changelogs import Changelog
 from millstream.config import StreamsConfig
 from millstream.errors import StreamsError
 from millstream.kafka.admin import Admin
-from millstream.processors.user import UserOperator
 from millstream.spark.plan import Plan, TaskId
 from millstream.spark.state.checkpoint import marker_name
 from millstream.spark.state.markers import Committed
@@ -81,8 +80,7 @@ class Program:
     def has_user_code(self) -> bool:
         """Whether a processor of the user's own could schedule punctuations."""
         return any(
-            isinstance(node, ProcessorNode) and isinstance(node.factory(), UserOperator)
-            for node in self.topology.nodes.values()
+            isinstance(node, ProcessorNode) and node.factory().hosts_user_code for node in self.topology.nodes.values()
         )
 
     @property

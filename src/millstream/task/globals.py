@@ -48,7 +48,7 @@ class GlobalState:
             operator = processor.factory()
             operator.name = processor.name
             operator.forward = _no_forward(processor.name)
-            operator.children = {}  # type: ignore[attr-defined]  # see millstream.task.wiring
+            operator.children = {}
             self.context.connected_stores[processor.name] = frozenset((name,))
             self.stores[name] = self.context.stores[name] = store_with_serdes(
                 store.builder, config, store.topic

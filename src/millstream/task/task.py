@@ -75,6 +75,8 @@ class Task:
         connect(self._nodes, self._operators, self._sources, self._errors)
         # User code may add headers to any record, and later nodes see them: each record then needs its own.
         self._make_headers = any(isinstance(operator, UserOperator) for operator in self._operators.values())
+        # Most operators are done when `process` returns: only the others are asked at every commit.
+        self._drained = [one for one in self._operators.values() if type(one).drain is not Operator.drain]
         self._queues = QueueGroup()
         self._enforced = 0
         #: The operators that were initialised and are still to be closed.
@@ -168,7 +170,7 @@ class Task:
     # --- results
 
     def commit(self, *, until_clean: bool = False) -> None:
-        """Flush the caches, which forwards what they held.
+        """Have operators finish what is under way, and flush the caches, which forwards what they held.
 
         Args:
             until_clean: leave nothing in the caches that the stores below do not have, so that the task can be saved
@@ -177,6 +179,8 @@ class Task:
         """
         self.context.commit_requested = False
         try:
+            for operator in self._drained:
+                operator.drain()
             self._stores.flush()
             if until_clean:
                 self._stores.settle()

@@ -10,10 +10,10 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from millstream.processors.operator import Forward, Operator, forward_to_nobody
-from millstream.processors.user import UserOperator
 from millstream.records import Headers, Record
 from millstream.task.errors.handling import ErrorHandling, FatalError
 from millstream.task.fused import Fuser
+from millstream.task.records import RawRecord
 from millstream.task.sink import SinkOperator
 from millstream.task.source import Source
 from millstream.topology.nodes import Node
@@ -37,7 +37,7 @@ def _connect_fused(nodes: Mapping[str, Node], operators: Mapping[str, Operator],
         elif not fuser.is_fused(name):
             operator = operators[name]
             operator.forward = fuser.forward(name)
-            if isinstance(operator, UserOperator):
+            if operator.hosts_user_code:
                 operator.children = {child: fuser.entry(child) for child in fuser.children(name)}
 
 
@@ -52,7 +52,30 @@ def _connect_guarded(
         else:
             operator = operators[node.name]
             operator.forward = forward
-            operator.children = children  # type: ignore[attr-defined]  # for those that forward to one child by name
+            operator.children = children
+            if operator.hosts_user_code:
+                operator.guard = _NodeGuard(node.name, errors)
+
+
+class _NodeGuard:
+    """See `Guard`."""
+
+    def __init__(self, node: str, errors: ErrorHandling) -> None:
+        self._node = node
+        self._errors = errors
+
+    def source(self) -> RawRecord | None:
+        return self._errors.source_record
+
+    def failed(self, error: Exception, record: Record[Any, Any], source: RawRecord | None) -> None:
+        if isinstance(error, FatalError):
+            raise error
+        errors = self._errors
+        before, errors.source_record = errors.source_record, source
+        try:
+            errors.node_raised(self._node, error, record)
+        finally:
+            errors.source_record = before
 
 
 def _guarded(child: Operator, errors: ErrorHandling) -> Forward:

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
+from millstream.agents.host.worker import Worker
 from millstream.cli.connection import ClientOptions, Servers, reaching
 from millstream.cli.listening import AdvertisedHost, Authorities, Certificate, Host, Key, TokenFile, server_settings
 from millstream.cli.loading import load_application
@@ -62,19 +63,25 @@ def run(
     config = replace(config, **{name: value for name, value in changes.items() if value is not None})
     config = reaching(config, bootstrap_servers, client)
     check(loaded.topology, config)
-    streams = KafkaStreams(loaded.topology, config, server=server)
+    worker = None
+    if loaded.app is not None:
+        worker = Worker(loaded.app, config, server=server)
+        worker.prepare()
+    streams = KafkaStreams(loaded.topology, config, server=server) if worker is None else worker.streams
     teller, stop = Teller(Console(stderr=True, highlight=False, soft_wrap=True)), threading.Event()
     signals = StopSignals(signal.SIGINT, signal.SIGTERM)
     signals.starting()
     teller.tell(f"starting {config.application_id}; its checkpoint is {checkpoint_location(config)}")
     streams.start(once=once)
     signals.running(stop.set)
+    if worker is not None and not once:
+        worker.start_beside()
     if streams.url is not None:
         teller.tell(f"its stores can be asked at {streams.url}")
     try:
         watch(teller, stop, lambda: _now(streams), quiet=quiet)
     finally:
-        streams.close()
+        (streams if worker is None else worker).close()
     if streams.failure is not None:
         raise streams.failure
     teller.tell(closing_line(streams.metrics()))

@@ -103,7 +103,12 @@ def _logging(file: Path | None) -> list[str]:
 
 
 def _choose_python(*, local: bool) -> None:
-    """Have Spark's processes use this Python; those on this machine start it in a quicker way."""
+    """Have Spark's processes use this Python; those on this machine start it in a quicker way.
+
+    Those on this machine find the modules that this process finds: what lies beside the file that was started, too.
+    """
+    if local:
+        os.environ["PYTHONPATH"] = os.pathsep.join(entry for entry in sys.path if entry)
     if "PYSPARK_PYTHON" not in os.environ:
         quick = local and os.access(_WORKER_PYTHON, os.X_OK)
         os.environ["MILLSTREAM_PYTHON"] = sys.executable
