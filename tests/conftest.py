@@ -13,8 +13,10 @@ import sys
 import threading
 import uuid
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from http.server import ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
@@ -25,11 +27,14 @@ from millstream.kafka.admin import Admin
 from millstream.kafka.detached import DetachedBroker
 from millstream.kafka.topics import NewTopic
 
+from .connect_server import ConnectServer
 from .registry_server import RegistryServer
 
 # The same examples every time: a run says something about a change, not about chance. `make soak` takes others.
 settings.register_profile("steady", derandomize=True, deadline=None)  # a busy machine is no failure
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "steady"))
+
+Server = TypeVar("Server", bound=ThreadingHTTPServer)
 
 WAIT_SECONDS = 30.0
 _GUARD = '(while kill -0 "$1"; do sleep 1; done; kill -9 "$2"; rm -rf -- "$3") >/dev/null 2>&1 </dev/null &'
@@ -151,13 +156,27 @@ def consume(broker: DetachedBroker, admin: Admin) -> Callable[..., list[Message]
 @pytest.fixture
 def schema_registry() -> Iterator[RegistryServer]:
     """A schema registry over HTTP."""
-    running = RegistryServer()
-    thread = threading.Thread(target=running.serve_forever, args=(0.01,), daemon=True)
+    with _serving(RegistryServer()) as running:
+        yield running
+
+
+@pytest.fixture
+def connect_server() -> Iterator[ConnectServer]:
+    """What answers as Kafka Connect, in a test's words."""
+    with _serving(ConnectServer()) as running:
+        yield running
+
+
+@contextmanager
+def _serving(server: Server) -> Iterator[Server]:
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
     thread.start()
-    yield running
-    running.shutdown()
-    running.server_close()
-    thread.join()
+    try:
+        yield server
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
 
 
 @pytest.fixture

@@ -43,7 +43,9 @@ _PROPERTIES = {
     # It is alone: nobody comes back whose tasks would have to wait.
     "scheduled.rebalance.max.delay.ms": "0",
     "offset.flush.interval.ms": "1000",
-    "topic.creation.enable": "true",
+    # Nothing twice after a crash, where a connector can do so; and what was taken back reaches no sink.
+    "exactly.once.source.support": "enabled",
+    "consumer.isolation.level": "read_committed",
 }
 
 

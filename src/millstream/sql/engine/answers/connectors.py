@@ -20,7 +20,7 @@ class CreatedConnector(Entity):
     info: ConnectorInfo
 
     def to_json(self) -> dict[str, Any]:
-        return {**super().to_json(), "info": msgspec.to_builtins(self.info)}
+        return {**super().to_json(), "info": _plain(self.info)}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,7 +77,7 @@ class ConnectorDescription(Entity):
     topics: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
-        status = msgspec.to_builtins(self.status)
+        status = _plain(self.status)
         status["connector"] = _without_nulls(status["connector"])
         status["tasks"] = [_without_nulls(task) for task in status["tasks"]]
         return {**super().to_json(), "status": status}
@@ -99,6 +99,12 @@ class ConnectorPluginList(Entity):
     type: ClassVar[str] = "connector_plugins_list"
 
     connectors_plugins: tuple[ListedPlugin, ...]
+
+
+def _plain(told: msgspec.Struct) -> dict[str, Any]:
+    """What Connect told, as JSON has it."""
+    content: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(told))
+    return content
 
 
 def _without_nulls(content: dict[str, Any]) -> dict[str, Any]:
