@@ -7,8 +7,6 @@ from typing import Any
 
 import pytest
 
-from millstream.connect.worker import ConnectWorker
-
 from .server_process import Refused, ServerProcess, until
 
 FILES = "org.apache.kafka.connect.file.FileStream"
@@ -20,9 +18,14 @@ def one(entities: list[Any]) -> Any:
     return entity
 
 
-def test_file_to_topic_to_sql_to_topic_to_file(
-    running: ServerProcess, worker: ConnectWorker, name: str, tmp_path: Path
-) -> None:
+@pytest.mark.usefixtures("worker")
+def test_a_server_beside_kafka_connect(running: ServerProcess, name: str, tmp_path: Path) -> None:
+    # One test: parts of it could run in several processes, and each would start a worker.
+    check_answers(running, name, tmp_path)
+    check_file_to_topic_to_sql_to_topic_to_file(running, name, tmp_path)
+
+
+def check_file_to_topic_to_sql_to_topic_to_file(running: ServerProcess, name: str, tmp_path: Path) -> None:
     given, taken = tmp_path / "in.csv", tmp_path / "out.csv"
     lines = [f"item {number},{number}" for number in range(500)]
     given.write_text("".join(f"{line}\n" for line in lines[:300]))
@@ -57,7 +60,7 @@ def refusal(running: ServerProcess, sql: str) -> tuple[int, int, str, str]:
     return caught.value.status, body["error_code"], body["@type"], body["message"]
 
 
-def test_what_statements_answer(running: ServerProcess, worker: ConnectWorker, name: str, tmp_path: Path) -> None:
+def check_answers(running: ServerProcess, name: str, tmp_path: Path) -> None:
     plugins = one(running.ksql("SHOW CONNECTOR PLUGINS;"))["connectorsPlugins"]
     files = next(each for each in plugins if each["className"] == f"{FILES}SourceConnector")
     assert (files["type"], files["version"].split(".")[0]) == ("source", "4")
