@@ -16,13 +16,16 @@ from millstream.connect.worker import ConnectWorker
 from millstream.jvm.maven import Artifact
 
 _SLEEPER = "trap 'exit 0' TERM\nwhile :; do sleep 0.05; done"
+_SHARED = Path("/jars/runtime-1.jar")  # the worker has another one
 _PLUGIN = Artifact("org.example", "stones", "1.0")
 
 
 @pytest.fixture(autouse=True)
 def jars(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(worker, "connect_jars", lambda: ([Path("/jars/runtime.jar")], [Path("/jars/file.jar")]))
-    monkeypatch.setattr(worker, "plugin_jars", lambda plugin: [Path(f"/jars/{plugin.name}.jar")])
+    monkeypatch.setattr(worker, "connect_jars", lambda: ([Path("/jars/runtime-2.jar")], [Path("/jars/file.jar")]))
+    monkeypatch.setattr(
+        worker, "plugin_jars", lambda plugin: [Path(f"/jars/{plugin.name}.jar"), Path("/jars/runtime-1.jar")]
+    )
 
 
 @pytest.fixture
@@ -51,6 +54,7 @@ def test_settings_and_plugins(fake_java: Callable[..., Path], tmp_path: Path) ->
             assert settings["group.id"] == "ours"
             assert settings["config.storage.topic"] == "ours-configs"
             assert settings["listeners"] == own.url
+            assert settings["plugin.discovery"] == "hybrid_warn"
             assert settings["value.converter"] == "org.example.Mine"
             assert settings["sasl.jaas.config"] == r"a \\ b"
             assert settings["plugin.path"] == f"{home / 'plugins'},{tmp_path}"
@@ -69,6 +73,7 @@ def test_a_temporary_directory_is_removed(fake_java: Callable[..., Path]) -> Non
             ask()
     own.start()
     directory = own.directory
+    assert _settings(directory)["plugin.discovery"] == "service_load"
     own.stop()
     assert not directory.exists()
 

@@ -44,6 +44,9 @@ def worker(broker: DetachedBroker) -> Iterator[ConnectWorker]:
         pytest.skip(f"Debezium cannot be fetched: {error.primary}")
     with ConnectWorker(broker.bootstrap_servers, name=f"c{uuid.uuid4().hex[:8]}", plugins=PLUGINS) as found:
         yield found
+        for connector in found.client.names():
+            print(found.client.status(connector))
+        print((found.directory / "connect.log").read_text())
 
 
 @pytest.fixture
@@ -98,6 +101,10 @@ def test_from_one_table_to_another(postgres: Postgres, server: ServerProcess, wo
         "delete.enabled": "true",
         "primary.key.mode": "record_key",
         "primary.key.fields": "item",
+        # It wants keys with names, and a schema of values, which SQL's records do not have.
+        "transforms": "key",
+        "transforms.key.type": f"{transforms}.HoistField$Key",
+        "transforms.key.field": "item",
         "value.converter.schemas.enable": "true",
         "value.converter": "org.apache.kafka.connect.json.JsonConverter",
         "value.converter.schema.content": json.dumps(TOTALS_SCHEMA),

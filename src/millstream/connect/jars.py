@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -27,6 +28,22 @@ def plugin_jars(plugin: Artifact) -> list[Path]:
     """The jars of a plug-in and of what it needs, fetched if they are not there yet."""
     home = cache_directory() / "connect-plugins" / str(plugin).replace(":", "-")
     return fetch_jars(str(plugin), [plugin], home)
+
+
+def without(jars: Iterable[Path], others: Iterable[Path]) -> list[Path]:
+    """The jars that are not among the others, in whatever version.
+
+    A plug-in must not bring what the worker has: it would find services of the worker's copy that do not fit its own.
+
+    >>> without([Path("jackson-core-2.19.0.jar"), Path("stones-1.jar")], [Path("jackson-core-2.21.2.jar")])
+    [PosixPath('stones-1.jar')]
+    """
+    there = {_artifact(jar) for jar in others}
+    return [jar for jar in jars if _artifact(jar) not in there]
+
+
+def _artifact(jar: Path) -> str:
+    return re.sub(r"-\d.*", "", jar.name)
 
 
 def lay_out(plugins: Iterable[tuple[str, Iterable[Path]]], directory: Path) -> None:

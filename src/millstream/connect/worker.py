@@ -15,7 +15,7 @@ from typing import Self
 from millstream.connect.access import ConnectAccess
 from millstream.connect.client import ConnectClient
 from millstream.connect.errors import ConnectError, PortInUse
-from millstream.connect.jars import connect_jars, lay_out, plugin_jars
+from millstream.connect.jars import connect_jars, lay_out, plugin_jars, without
 from millstream.jvm.java import find_java
 from millstream.jvm.maven import Artifact
 from millstream.jvm.processes import HOST, QUIET, OwnedProcess, free_port, is_free, tail
@@ -145,7 +145,8 @@ class ConnectWorker:
             return
         java = find_java()
         jars, files = connect_jars()
-        plugins = [("connect-file", files), *((plugin.name, plugin_jars(plugin)) for plugin in self._plugins)]
+        plugins = [("connect-file", files)]
+        plugins += [(plugin.name, without(plugin_jars(plugin), jars)) for plugin in self._plugins]
         if self._given_port is not None and not is_free(self._given_port):
             raise PortInUse(f"port {self._given_port} is in use", hint="choose another one")
         self._port = self._given_port or self._port or free_port()
@@ -188,7 +189,10 @@ class ConnectWorker:
         paths = [str(self.directory / "plugins"), *map(str, self._plugin_path)]
         if "plugin.path" in self._properties:
             paths.append(self._properties["plugin.path"])
+        # Who is not declared must be looked for, which takes seconds: not worth it where there are only our own.
+        is_plain = not self._plugins and len(paths) == 1
         settings = {
+            "plugin.discovery": "service_load" if is_plain else "hybrid_warn",
             "bootstrap.servers": self._bootstrap_servers,
             "group.id": self._name,
             "config.storage.topic": f"{self._name}-configs",
