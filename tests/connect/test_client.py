@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import ssl
-import subprocess
 import threading
 from pathlib import Path
 
 import pytest
+from tests.certificates import make_certificate
 from tests.connect_server import ConnectServer
 
 from millstream.connect.access import ConnectAccess, CredentialsFile
@@ -87,10 +87,7 @@ def test_credentials(connect_server: ConnectServer, tmp_path: Path) -> None:
 
 
 def test_tls(tmp_path: Path) -> None:
-    key, certificate = tmp_path / "key.pem", tmp_path / "certificate.pem"
-    command = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=localhost"]
-    command += ["-addext", "subjectAltName=DNS:localhost", "-keyout", str(key), "-out", str(certificate)]
-    subprocess.run(command, check=True, capture_output=True)  # noqa: S603 - it is ours
+    certificate, key = make_certificate(tmp_path, has_address=False)
     server = ConnectServer()
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(certificate, key)
