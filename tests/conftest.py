@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import ssl
 import subprocess
 import sys
 import threading
@@ -156,19 +157,24 @@ def consume(broker: DetachedBroker, admin: Admin) -> Callable[..., list[Message]
 @pytest.fixture
 def schema_registry() -> Iterator[RegistryServer]:
     """A schema registry over HTTP."""
-    with _serving(RegistryServer()) as running:
+    with serving(RegistryServer()) as running:
         yield running
 
 
 @pytest.fixture
 def connect_server() -> Iterator[ConnectServer]:
     """What answers as Kafka Connect, in a test's words."""
-    with _serving(ConnectServer()) as running:
+    with serving(ConnectServer()) as running:
         yield running
 
 
 @contextmanager
-def _serving(server: Server) -> Iterator[Server]:
+def serving(server: Server, certificate: tuple[Path, Path] | None = None) -> Iterator[Server]:
+    """Have a server answer in a thread; with a certificate and its key, over TLS."""
+    if certificate is not None:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(*certificate)
+        server.socket = context.wrap_socket(server.socket, server_side=True)
     thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
     thread.start()
     try:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import ssl
-import threading
 from pathlib import Path
 
 import pytest
 from tests.certificates import make_certificate
+from tests.conftest import serving
 from tests.connect_server import ConnectServer
 
 from millstream.connect.access import ConnectAccess, CredentialsFile
@@ -89,23 +88,14 @@ def test_credentials(connect_server: ConnectServer, tmp_path: Path) -> None:
 def test_tls(tmp_path: Path) -> None:
     certificate, key = make_certificate(tmp_path, has_address=False)
     server = ConnectServer()
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(certificate, key)
-    server.socket = context.wrap_socket(server.socket, server_side=True)
     server.say("GET /connectors", (200, ["c"]))
-    thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
-    thread.start()
-    try:
-        by_name, by_number = (f"https://{host}:{server.server_port}" for host in ("localhost", "127.0.0.1"))
+    by_name, by_number = (f"https://{host}:{server.server_port}" for host in ("localhost", "127.0.0.1"))
+    with serving(server, (certificate, key)):
         assert ConnectClient(ConnectAccess(by_name, authorities=certificate)).names() == ["c"]
         assert ConnectClient(ConnectAccess(by_number, authorities=certificate, checks_name=False)).names() == ["c"]
         for access in (ConnectAccess(by_name), ConnectAccess(by_number, authorities=certificate)):
             with pytest.raises(NoConnect) as caught:
                 ConnectClient(access).names()
             assert "CERTIFICATE_VERIFY_FAILED" in str(caught.value.detail)
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
     with pytest.raises(ArgumentError, match="cannot be read"):
         ConnectClient(ConnectAccess(by_name, authorities=tmp_path / "missing.pem"))

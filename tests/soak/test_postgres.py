@@ -85,7 +85,7 @@ def test_from_one_table_to_another(postgres: Postgres, server: ServerProcess, wo
         # The row after a change, and its key without a struct around it: what SQL calls a table.
         "transforms": "row,key",
         "transforms.row.type": "io.debezium.transforms.ExtractNewRecordState",
-        "transforms.row.delete.tombstone.handling.mode": "tombstone",
+        "transforms.row.delete.tombstone.handling.mode": "delete-to-tombstone",
         "transforms.key.type": f"{transforms}.ExtractField$Key",
         "transforms.key.field": "id",
         "key.converter": "org.apache.kafka.connect.converters.IntegerConverter",
