@@ -43,6 +43,8 @@ _PROPERTIES = {
     # It is alone: nobody comes back whose tasks would have to wait.
     "scheduled.rebalance.max.delay.ms": "0",
     "offset.flush.interval.ms": "1000",
+    # After a kill, Kafka gives a sink's partitions to the next one when it has missed the old one for so long.
+    "consumer.session.timeout.ms": "10000",
     # Nothing twice after a crash, where a connector can do so; and what was taken back reaches no sink.
     "exactly.once.source.support": "enabled",
     "consumer.isolation.level": "read_committed",
