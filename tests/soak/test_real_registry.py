@@ -35,16 +35,11 @@ class Order:
     amount: int = 1
 
 
-@dataclasses.dataclass(frozen=True)
-class LaterOrder:
-    region: str
-    amount: int = 1
-    note: str | None = None
-
-
-@dataclasses.dataclass(frozen=True)
-class OtherOrder:
-    region: int
+#: Later versions of it, of the same name.
+LaterOrder: Any = dataclasses.make_dataclass(
+    "Order", [("region", str), ("amount", int, 1), ("note", str | None, None)], frozen=True
+)
+OtherOrder: Any = dataclasses.make_dataclass("Order", [("region", int)], frozen=True)
 
 
 @pytest.fixture(scope="module")
@@ -63,6 +58,12 @@ def registry(tmp_path_factory: pytest.TempPathFactory, certificate: tuple[Path, 
 
 
 @pytest.fixture
+def client(registry: Apicurio) -> Iterator[SchemaRegistryClient]:
+    with SchemaRegistryClient({"url": registry.url}) as found:
+        yield found
+
+
+@pytest.fixture
 def topic() -> str:
     return f"t{uuid.uuid4().hex[:8]}"
 
@@ -77,18 +78,16 @@ def serdes(url: str, topic: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("kind", ["avro", "json", "protobuf"])
-def test_round_trips(registry: Apicurio, topic: str, kind: str) -> None:
+def test_round_trips(registry: Apicurio, client: SchemaRegistryClient, topic: str, kind: str) -> None:
     value: Any = VALUE if kind == "protobuf" else Order(**VALUE)
     data = serdes(registry.url, topic)[kind].serialize(value)
     again = serdes(f"{registry.url}/", topic)[kind]  # another client, which knows no schema yet
     assert again.deserialize(data) == value
     assert again.serialize(value) == data
-    text = json.dumps(SchemaRegistryClient({"url": registry.url}).get_latest_version(f"{topic}-{kind}-value").version)
-    assert text == "1"
+    assert client.get_versions(f"{topic}-{kind}-value") == [1]
 
 
-def test_schemas_grow_and_are_refused(registry: Apicurio, topic: str) -> None:
-    client = SchemaRegistryClient({"url": registry.url})
+def test_schemas_grow_and_are_refused(registry: Apicurio, client: SchemaRegistryClient, topic: str) -> None:
     first = Serdes.avro(Order, registry=registry.url).for_topic(topic, False)
     data = first.serialize(Order("eu"))
     client.set_compatibility(f"{topic}-value", "BACKWARD")
@@ -111,8 +110,9 @@ def test_references(registry: Apicurio, topic: str) -> None:
     assert Serdes.avro(registry=registry.url).for_topic(topic, False).deserialize(data) == {"to": {"x": 7}}
 
 
-def test_the_official_client_reads_and_writes_the_same(registry: Apicurio, topic: str) -> None:
-    client = SchemaRegistryClient({"url": registry.url})
+def test_the_official_client_reads_and_writes_the_same(
+    registry: Apicurio, client: SchemaRegistryClient, topic: str
+) -> None:
     serde = Serdes.avro(Order, registry=registry.url).for_topic(topic, False)
     data = serde.serialize(Order(**VALUE))
     context = SerializationContext(topic, MessageField.VALUE)
@@ -167,5 +167,6 @@ def test_a_client_in_javascript_reads_and_writes_the_same(registry: Apicurio, to
     assert ran.returncode == 0, ran.stderr
     said = json.loads(ran.stdout)
     assert [one["value"] for one in said] == [VALUE] * 3
-    for (name, value), one in zip(values.items(), said, strict=True):
-        assert ours[name].deserialize(base64.b64decode(one["again"])) == value
+    # Of protobuf it writes no message's place, which Confluent's format has; it can only be read there.
+    for name, one in zip(("avro", "json"), said[:2], strict=True):
+        assert ours[name].deserialize(base64.b64decode(one["again"])) == values[name]
