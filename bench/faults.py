@@ -35,8 +35,8 @@ from tests.faults.harness.run import carry_out
 from tests.faults.harness.schedule import schedule
 from tests.faults.harness.sides import KafkaStreams, Millstream, Side
 
+from millstream.jvm.java import find_java
 from millstream.kafka.broker import DevBroker
-from millstream.kafka.java import find_java
 
 OUT = Path(__file__).parent / "out"
 PEER = "kafka-streams"

@@ -25,8 +25,8 @@ from pathlib import Path
 from confluent_kafka import Producer
 
 from millstream import Consumed, KafkaStreams, Materialized, Serdes, StreamsBuilder, StreamsConfig, Topology
+from millstream.jvm.java import find_java
 from millstream.kafka.broker import DevBroker
-from millstream.kafka.java import find_java
 
 BENCH = Path(__file__).parent
 sys.path.insert(0, str(BENCH))

@@ -29,8 +29,8 @@ from typing import Any
 from confluent_kafka import Producer
 
 from millstream import Consumed, KafkaStreams, Materialized, Serdes, ServerSettings, StreamsBuilder, StreamsConfig
+from millstream.jvm.java import find_java
 from millstream.kafka.broker import DevBroker
-from millstream.kafka.java import find_java
 from millstream.server.views.serving import ServedViews
 from millstream.topology.topology import Topology
 

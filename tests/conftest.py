@@ -8,13 +8,16 @@ from __future__ import annotations
 
 import json
 import os
+import ssl
 import subprocess
 import sys
 import threading
 import uuid
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from http.server import ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
@@ -25,11 +28,14 @@ from millstream.kafka.admin import Admin
 from millstream.kafka.detached import DetachedBroker
 from millstream.kafka.topics import NewTopic
 
+from .connect_server import ConnectServer
 from .registry_server import RegistryServer
 
 # The same examples every time: a run says something about a change, not about chance. `make soak` takes others.
 settings.register_profile("steady", derandomize=True, deadline=None)  # a busy machine is no failure
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "steady"))
+
+Server = TypeVar("Server", bound=ThreadingHTTPServer)
 
 WAIT_SECONDS = 30.0
 _GUARD = '(while kill -0 "$1"; do sleep 1; done; kill -9 "$2"; rm -rf -- "$3") >/dev/null 2>&1 </dev/null &'
@@ -151,10 +157,46 @@ def consume(broker: DetachedBroker, admin: Admin) -> Callable[..., list[Message]
 @pytest.fixture
 def schema_registry() -> Iterator[RegistryServer]:
     """A schema registry over HTTP."""
-    running = RegistryServer()
-    thread = threading.Thread(target=running.serve_forever, args=(0.01,), daemon=True)
+    with serving(RegistryServer()) as running:
+        yield running
+
+
+@pytest.fixture
+def connect_server() -> Iterator[ConnectServer]:
+    """What answers as Kafka Connect, in a test's words."""
+    with serving(ConnectServer()) as running:
+        yield running
+
+
+@contextmanager
+def serving(server: Server, certificate: tuple[Path, Path] | None = None) -> Iterator[Server]:
+    """Have a server answer in a thread; with a certificate and its key, over TLS."""
+    if certificate is not None:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(*certificate)
+        server.socket = context.wrap_socket(server.socket, server_side=True)
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
     thread.start()
-    yield running
-    running.shutdown()
-    running.server_close()
-    thread.join()
+    try:
+        yield server
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+@pytest.fixture
+def fake_java(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str, str], Path]:
+    """`fake_java(script, version)` sets JAVA_HOME to a java that runs a shell script; $0.d is a directory for it."""
+
+    def make(script: str, version: str = "17.0.1") -> Path:
+        java = tmp_path / "java-home" / "bin" / "java"
+        java.parent.mkdir(parents=True, exist_ok=True)
+        java.with_name("java.d").mkdir(exist_ok=True)
+        say = f"""if [ "$1" = -version ]; then echo 'openjdk version "{version}"' >&2; exit; fi"""
+        java.write_text(f"#!/bin/sh\n{say}\n{script}\n", encoding="utf-8")
+        java.chmod(0o755)
+        monkeypatch.setenv("JAVA_HOME", str(tmp_path / "java-home"))
+        return java
+
+    return make

@@ -10,8 +10,8 @@ import subprocess
 from importlib.util import find_spec
 from pathlib import Path
 
-from millstream.kafka.directories import cache_directory
-from millstream.kafka.java import find_java
+from millstream.directories import cache_directory
+from millstream.jvm.java import find_java
 
 KAFKA_STREAMS_VERSION = "4.1.0"
 MAIN_CLASS = "KafkaStreamsPeer"

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from millstream.kafka.java import find_java
+from millstream.jvm.java import find_java
 
 BENCH = Path(__file__).parents[1]
 sys.path.append(str(BENCH))

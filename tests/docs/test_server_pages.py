@@ -1,4 +1,4 @@
-"""What docs/server.md and docs/from-ksqldb.md name is there: options, commands, properties, files."""
+"""What docs/server.md, docs/from-ksqldb.md and docs/connect.md name is there: options, commands, properties, files."""
 
 from __future__ import annotations
 
@@ -10,10 +10,12 @@ import pytest
 import typer
 
 from millstream.cli.main import app
-from millstream.sql.settings import KSQL_PROPERTIES
+from millstream.sql.settings import definition_of
 
 ROOT = Path(__file__).parents[2]
-PAGES = {name: (ROOT / "docs" / name).read_text(encoding="utf-8") for name in ("server.md", "from-ksqldb.md")}
+PAGES = {
+    name: (ROOT / "docs" / name).read_text(encoding="utf-8") for name in ("server.md", "from-ksqldb.md", "connect.md")
+}
 #: Of ksqlDB alone, or of a project of migrations.
 ELSEWHERE = {"ksql.queries.file", "ksql.server.url", "ksql.heartbeat.enable", "ksql.query.push.v2."}
 
@@ -55,5 +57,4 @@ def test_every_option_of_a_server_is_described() -> None:
 @pytest.mark.parametrize("page", PAGES)
 def test_properties(page: str) -> None:
     named = set(re.findall(r"(?<![\w-])ksql\.[a-z0-9._]+\b\.?", PAGES[page]))
-    known = set(KSQL_PROPERTIES) | ELSEWHERE
-    assert {name for name in named if name not in known and not name.startswith("ksql.streams.")} == set()
+    assert {name for name in named if name not in ELSEWHERE and definition_of(name) is None} == set()

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from millstream.kafka.errors import DevBrokerError
+from millstream.jvm.errors import JvmError
 from millstream.kafka.jars import KAFKA_VERSION, kafka_jars
 
 # Stands for `java -jar ivy.jar ... -retrieve <pattern>`: writes two jars, and counts how often it ran.
@@ -66,7 +66,7 @@ def test_tried_again(runs: Path, tmp_path: Path) -> None:
 
 def test_a_half_fetch_is_not_used(runs: Path, tmp_path: Path) -> None:
     (runs.parent / "fail").write_text("3")
-    with pytest.raises(DevBrokerError, match="cannot be fetched") as caught:
+    with pytest.raises(JvmError, match="cannot be fetched") as caught:
         kafka_jars(tmp_path)
     assert "no route to host" in str(caught.value.detail)
     assert not (tmp_path / f"kafka-{KAFKA_VERSION}").exists()

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.certificates import make_certificate
 
 from millstream.errors import InstanceUnreachable, NotReady, PartitionNotHere, UnknownStore
 from millstream.server.listening import Listener
@@ -24,7 +25,6 @@ from millstream.views.answers import Instance
 from millstream.views.api import Views
 from millstream.views.queries import KeyQuery, RangeQuery, Requirements
 
-from .test_running import make_certificate
 from .world import APPLICATION, World
 
 Start = Callable[..., tuple[Views, Listener]]

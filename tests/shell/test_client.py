@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tests.certificates import make_certificate
 
 from millstream.errors import ArgumentError
 from millstream.ksqldb.api import AnswerKind, End, Row, ServiceError
@@ -16,7 +17,6 @@ from millstream.shell.client import Credentials, KsqlClient
 from millstream.shell.errors import NoServer, ServerRefused
 
 from ..ksqldb.rest.memory import MemoryAnswer, MemoryService
-from ..server.test_running import make_certificate
 
 TOKEN = "0123456789abcdef0"  # noqa: S105 - of a test
 

@@ -94,6 +94,52 @@ def test_descriptions(ksql: Ksql) -> None:
             ["Connector Name  Type  Class  Status", "c               SINK  k      RUNNING"],
         ),
         (
+            {"@type": "connector_list", "connectors": [{"name": "c", "type": "unknown"}]},
+            ["Connector Name  Type     Class  Status", "c               unknown"],
+        ),
+        (
+            {
+                "@type": "connector_plugins_list",
+                "connectorsPlugins": [{"className": "k", "type": "sink", "version": "4.3"}],
+            },
+            ["Class  Type  Version", "k      sink  4.3"],
+        ),
+        (
+            {
+                "@type": "connector_description",
+                "connectorClass": "k",
+                "status": {
+                    "name": "c",
+                    "connector": {"state": "FAILED", "worker_id": "w:1", "trace": "why"},
+                    "tasks": [
+                        {"id": 0, "state": "FAILED", "worker_id": "w:1", "trace": "no disk"},
+                        {"id": 1, "state": "RUNNING", "worker_id": "w:1"},
+                    ],
+                    "type": "source",
+                },
+                "sources": [{"name": "S", "topic": "t", "type": "STREAM"}],
+                "topics": ["t"],
+            },
+            [
+                "Name              : c",
+                "Class             : k",
+                "Type              : source",
+                "State             : FAILED",
+                "WorkerId          : w:1",
+                "Trace             : why",
+                "",
+                "Task ID  State    Error Trace",
+                "0        FAILED   no disk",
+                "1        RUNNING",
+                "",
+                "KSQL Source Name  Kafka Topic  Type",
+                "S                 t            STREAM",
+                "",
+                "Related Topics",
+                "t",
+            ],
+        ),
+        (
             {
                 "@type": "kafka_topics_extended",
                 "topics": [{"name": "t", "replicaInfo": [1, 2], "consumerCount": 1, "consumerGroupCount": 2}],

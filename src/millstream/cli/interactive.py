@@ -18,9 +18,9 @@ from millstream.cli.listening import read_tokens
 from millstream.cli.loading import load_module
 from millstream.cli.logs import LogFormat, set_up_logging
 from millstream.config import StreamsConfig
+from millstream.directories import state_directory
 from millstream.errors import ArgumentError
 from millstream.kafka.detached import start_detached
-from millstream.kafka.directories import state_directory
 from millstream.shell.output import Output
 from millstream.spark.startup.signals import StopSignals
 

@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.text import Text
 
 from millstream.cli.commands.broker import broker
+from millstream.cli.commands.connect import connect
 from millstream.cli.commands.describe import describe
 from millstream.cli.commands.groups import groups
 from millstream.cli.commands.prepare import prepare
@@ -36,6 +37,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.add_typer(broker, name="broker")
+app.add_typer(connect, name="connect")
 app.add_typer(topics, name="topics")
 app.add_typer(groups, name="groups")
 app.add_typer(migrations, name="migrations")

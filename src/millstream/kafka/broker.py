@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import random
 import shutil
 import signal
 import socket
@@ -20,18 +19,16 @@ from typing import Self
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 
+from millstream.jvm.java import find_java
+from millstream.jvm.processes import HOST, QUIET, OwnedProcess, free_port, is_free, tail
 from millstream.kafka.errors import DevBrokerError
 from millstream.kafka.jars import kafka_jars
-from millstream.kafka.java import find_java
 
-HOST = "127.0.0.1"
+#: In its directory: what it was started with.
+SETTINGS_FILE = "server.properties"
 
 _START_SECONDS = 60.0
-_STOP_SECONDS = 20.0
 _POLL_SECONDS = 0.05
-# Below the ports that systems hand out for outgoing connections. From among those, a client that keeps trying to reach
-# a broker that is down can be given the broker's own port, and the broker could not come back to it.
-_PORTS = range(20_000, 32_000)
 _PORT_TRIES = 5
 
 _PROPERTIES = {
@@ -63,16 +60,6 @@ _PROPERTIES = {
 
 _HEAP = ("-Xmx512m", "-XX:+UseG1GC", "-XX:MaxGCPauseMillis=20")
 _BRIEF = ("-Xmx128m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")  # for a program that ends after a second
-_QUIET = ("-Dorg.slf4j.simpleLogger.defaultLogLevel=warn", "-Dorg.slf4j.simpleLogger.showDateTime=true")
-
-# Kills the broker when the pipe closes, that is when its owner is gone, in whatever way. A kept directory deserves a
-# proper shutdown; a temporary one is removed.
-_GUARD = """\
-gone() { n=0; while kill -0 "$1" && [ $n -lt "$2" ]; do sleep 0.1; n=$((n + 1)); done; }
-read -r _
-if [ -n "$2" ]; then kill -9 "$1"; gone "$1" 50; rm -rf -- "$2"; exit; fi
-kill "$1"; gone "$1" 200; kill -9 "$1"
-"""
 
 
 class DevBroker:
@@ -109,8 +96,7 @@ class DevBroker:
         self._ports: tuple[int, int, int] | None = None
         self._detached = detached
         self._users = dict(users or {})
-        self._process: subprocess.Popen[bytes] | None = None
-        self._guard: subprocess.Popen[bytes] | None = None
+        self._process: OwnedProcess | None = None
 
     def __enter__(self) -> Self:
         self.start()
@@ -157,7 +143,7 @@ class DevBroker:
     @property
     def running(self) -> bool:
         """Whether its process lives."""
-        return self._process is not None and self._process.poll() is None
+        return self._process is not None and self._process.exit_code is None
 
     def start(self) -> None:
         """Start it and wait until it answers. A broker that runs is left as it is."""
@@ -196,9 +182,9 @@ class DevBroker:
         chosen = self._ports is None
         for attempt in range(1, _PORT_TRIES + 1):
             if self._ports is None:
-                if self._given_port is not None and not _is_free(self._given_port):
+                if self._given_port is not None and not is_free(self._given_port):
                     raise DevBrokerError(f"port {self._given_port} is in use", hint="choose another one")
-                self._ports = (self._given_port or _free_port(), _free_port(), _free_port())
+                self._ports = (self._given_port or free_port(), free_port(), free_port())
             self._launch(java, classpath)
             try:
                 self._wait()
@@ -216,46 +202,31 @@ class DevBroker:
         data = self._directory / "data"
         log = self._directory / "broker.log"
         # -cp by environment: the command line stays readable in `ps`.
-        environment = {**os.environ, "CLASSPATH": classpath}
-        with log.open("ab") as output:
-            if not (data / "meta.properties").exists():
-                cluster = urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=").replace("-", "_")
-                command = [
-                    java,
-                    *_BRIEF,
-                    *_QUIET,
-                    "kafka.tools.StorageTool",
-                    "format",
-                    "-t",
-                    cluster,
-                    "-c",
-                    str(settings),
-                ]
+        environment = {"CLASSPATH": classpath}
+        if not (data / "meta.properties").exists():
+            cluster = urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=").replace("-", "_")
+            command = [java, *_BRIEF, *QUIET, "kafka.tools.StorageTool", "format", "-t", cluster, "-c", str(settings)]
+            with log.open("ab") as output:
                 formatted = subprocess.run(  # noqa: S603 - java was found and the rest is ours
-                    command, stdin=subprocess.DEVNULL, stdout=output, stderr=output, env=environment, check=False
+                    command,
+                    stdin=subprocess.DEVNULL,
+                    stdout=output,
+                    stderr=output,
+                    env={**os.environ, **environment},
+                    check=False,
                 )
-                if formatted.returncode != 0:
-                    raise DevBrokerError(
-                        f"the broker's directory {data} cannot be set up", detail=_tail(log), hint="see its properties"
-                    )
-            self._process = subprocess.Popen(  # noqa: S603 - as above
-                [java, *_HEAP, *_QUIET, "kafka.Kafka", str(settings)],
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=output,
-                env=environment,
-                cwd=self._directory,
-                start_new_session=True,  # Ctrl-C is for its owner, who stops it when it is no longer needed
-            )
-        if not self._detached:
-            temporary = str(self._directory) if self._given_directory is None else ""
-            self._guard = subprocess.Popen(  # noqa: S603 - the arguments are ours
-                ["/bin/sh", "-c", _GUARD, "millstream-guard", str(self._process.pid), temporary],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-                start_new_session=True,
-            )
+            if formatted.returncode != 0:
+                raise DevBrokerError(
+                    f"the broker's directory {data} cannot be set up", detail=tail(log), hint="see its properties"
+                )
+        self._process = OwnedProcess(
+            [java, *_HEAP, *QUIET, "kafka.Kafka", str(settings)],
+            environment,
+            self._directory,
+            log,
+            detached=self._detached,
+            temporary=self._given_directory is None,
+        )
 
     def _write_settings(self) -> Path:
         assert self._ports is not None  # noqa: S101 - set by the caller
@@ -276,7 +247,7 @@ class DevBroker:
             "log.dirs": str(self._directory / "data"),
             **self._properties,
         }
-        path = self._directory / "server.properties"
+        path = self._directory / SETTINGS_FILE
         path.write_text("".join(f"{name}={value}\n" for name, value in settings.items()), encoding="utf-8")
         return path
 
@@ -286,33 +257,20 @@ class DevBroker:
         log = self.directory / "broker.log"
         deadline = time.monotonic() + _START_SECONDS
         while not _answers(self.bootstrap_servers):
-            if self._process.poll() is not None:
+            if self._process.exit_code is not None:
                 raise DevBrokerError(
-                    f"the broker ended with exit code {self._process.returncode}",
-                    detail=_tail(log),
+                    f"the broker ended with exit code {self._process.exit_code}",
+                    detail=tail(log),
                     hint="see its log above for the reason",
                 )
             if time.monotonic() > deadline:
-                raise DevBrokerError(
-                    f"the broker does not answer after {_START_SECONDS:.0f} seconds", detail=_tail(log)
-                )
+                raise DevBrokerError(f"the broker does not answer after {_START_SECONDS:.0f} seconds", detail=tail(log))
             time.sleep(_POLL_SECONDS)
 
     def _end(self, by: signal.Signals) -> None:
         process, self._process = self._process, None
         if process is not None:
-            process.send_signal(by)
-            try:
-                process.wait(_STOP_SECONDS)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
-        guard, self._guard = self._guard, None
-        if guard is not None:  # not before: should the owner die meanwhile, the broker must still end
-            guard.kill()
-            if guard.stdin is not None:
-                guard.stdin.close()
-            guard.wait()
+            process.end(by)
 
 
 def _answers(bootstrap_servers: str) -> bool:
@@ -326,27 +284,3 @@ def _answers(bootstrap_servers: str) -> bool:
         return bool(client.list_topics(timeout=5).brokers)
     except KafkaException:
         return False
-
-
-def _free_port() -> int:
-    while True:
-        port = random.choice(_PORTS)  # noqa: S311 - any will do
-        if _is_free(port):
-            return port
-
-
-def _is_free(port: int) -> bool:
-    with socket.socket() as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # as the broker does
-        try:
-            probe.bind((HOST, port))
-        except OSError:
-            return False
-    return True
-
-
-def _tail(log: Path, lines: int = 25) -> str:
-    try:
-        return "\n".join(log.read_text(encoding="utf-8", errors="replace").splitlines()[-lines:])
-    except OSError:
-        return "there is no log"

@@ -5,10 +5,16 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 from types import TracebackType
 from typing import Any, Protocol, Self
 
 from millstream.config import StreamsConfig
+from millstream.connect.access import ConnectAccess
+from millstream.connect.client import ConnectClient
+from millstream.connect.embedded import embedded_worker
+from millstream.connect.errors import PortInUse
+from millstream.connect.settings import connect_access
 from millstream.kafka.admin import Admin
 from millstream.ksqldb.commands.names import application_id
 from millstream.ksqldb.commands.processing_log import processing_log
@@ -97,6 +103,8 @@ class KsqlServer:
         errors = processing_log(self._config, self._settings)
         self._lanes = LaneQueries(self._config, errors)
         self._desk = QueryDesk(self._config)
+        file = self._settings.get("ksql.connect.worker.config")
+        self._worker = embedded_worker(Path(file)) if file else None
         known = default_registry()
         add_user_functions(known, functions)
         context = Context(
@@ -105,6 +113,7 @@ class KsqlServer:
             queries=Queries(self._lanes),
             settings=self._settings,
             registry=configured_registry(self._settings) if registry is None else registry,
+            connectors=ConnectClient(self._connect_access()),
             log=errors,
             push_queries=self._desk.push_queries,
         )
@@ -131,6 +140,7 @@ class KsqlServer:
     def start(self) -> Self:
         """Listen, and replay what the service has been told so far; when it returns, statements are taken."""
         self._lanes.warm_up()
+        self._start_worker()
         self._server.start()
         if isinstance(self._service, KsqlService):
             self._service.start()
@@ -145,6 +155,8 @@ class KsqlServer:
         self._server.close()
         self._service.close()
         self._topics.close()
+        if self._worker is not None:
+            self._worker.stop()
 
     def __enter__(self) -> Self:
         return self.start()
@@ -153,6 +165,20 @@ class KsqlServer:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+    def _connect_access(self) -> ConnectAccess:
+        access = connect_access(self._settings)
+        if self._worker is None or "ksql.connect.url" in self._settings.set_values():
+            return access
+        return replace(access, url=self._worker.url)
+
+    def _start_worker(self) -> None:
+        if self._worker is None:
+            return
+        try:
+            self._worker.start()
+        except PortInUse:
+            log.warning("%s is taken: Kafka Connect seems to run already, and is used as it is", self._worker.url)
 
     def _cluster_id(self) -> str:
         return Admin(self._config).cluster_id()

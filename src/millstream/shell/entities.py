@@ -282,8 +282,36 @@ def _existence(content: Content) -> str:
 
 
 def _connectors(content: Content) -> list[RenderableType]:
-    rows = [(each["name"], each["type"], each["className"], each["state"]) for each in content["connectors"]]
+    rows = [(each["name"], each["type"], each.get("className"), each.get("state")) for each in content["connectors"]]
     return [_table(("Connector Name", "Type", "Class", "Status"), rows)]
+
+
+def _connector(content: Content) -> list[RenderableType]:
+    status = content["status"]
+    itself = status["connector"]
+    told = (
+        ("Name", status["name"]),
+        ("Class", content["connectorClass"]),
+        ("Type", status.get("type")),
+        ("State", itself["state"]),
+        ("WorkerId", itself["worker_id"]),
+        ("Trace", itself.get("trace")),
+    )
+    found: list[RenderableType] = [_line(name, value) for name, value in told if value]
+    if status["tasks"]:
+        rows = [(task["id"], task["state"], task.get("trace")) for task in status["tasks"]]
+        found += ["", _table(("Task ID", "State", "Error Trace"), rows)]
+    if content["sources"]:
+        rows = [(source["name"], source["topic"], source["type"]) for source in content["sources"]]
+        found += ["", _table(("KSQL Source Name", "Kafka Topic", "Type"), rows)]
+    if content["topics"]:
+        found += ["", _table(("Related Topics",), ((topic,) for topic in content["topics"]))]
+    return found
+
+
+def _plugins(content: Content) -> list[RenderableType]:
+    rows = [(each["className"], each.get("type"), each.get("version")) for each in content["connectorsPlugins"]]
+    return [_table(("Class", "Type", "Version"), rows)]
 
 
 def _connector_made(content: Content) -> list[RenderableType]:
@@ -328,6 +356,8 @@ _SHOWN: Mapping[str, Callable[[Content], list[RenderableType]]] = {
     "assert_topic": _asserted_topic,
     "assert_schema": _asserted_schema,
     "connector_list": _connectors,
+    "connector_description": _connector,
+    "connector_plugins_list": _plugins,
     "connector_info": _connector_made,
     "drop_connector": _connector_dropped,
 }

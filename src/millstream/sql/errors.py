@@ -59,6 +59,19 @@ class RegistryMissing(SqlError):
     """Something needs a schema registry, and none is configured."""
 
 
+class ConnectorError(SqlError):
+    """Kafka Connect refuses what a statement about a connector wants.
+
+    Args:
+        primary: what is wrong.
+        status: the HTTP status that says so.
+    """
+
+    def __init__(self, primary: str, status: int) -> None:
+        super().__init__(primary)
+        self.status = status
+
+
 class AssertionFailed(SqlError):
     """What ASSERT says did not come true in time."""
 

@@ -15,6 +15,7 @@ from millstream.sql.errors import SqlError
 
 STREAMS_PREFIX = "ksql.streams."
 FUNCTIONS_PREFIX = "ksql.functions."
+_CONNECT_TLS_PREFIX = "ksql.connect.ssl."
 _CLIENT_PREFIXES = ("main.consumer.", "restore.consumer.", "global.consumer.", "consumer.", "producer.", "admin.")
 
 
@@ -60,7 +61,7 @@ KSQL_PROPERTIES: Mapping[str, Definition] = MappingProxyType(
         "ksql.connect.error.handler": _server(Kind.STRING),
         "ksql.connect.request.headers.plugin": _server(Kind.STRING),
         "ksql.connect.request.timeout.ms": _server(Kind.LONG, 5000),
-        "ksql.connect.url": _server(Kind.STRING, ""),
+        "ksql.connect.url": _server(Kind.STRING, "http://localhost:8083"),
         "ksql.connect.worker.config": _server(Kind.STRING, ""),
         "ksql.create.or.replace.enabled": Definition(Kind.BOOLEAN, True),
         "ksql.custom.metrics.extension": _server(Kind.STRING),
@@ -297,6 +298,8 @@ def definition_of(name: str) -> Definition | None:
     """What is known of a property; None when ksqlDB knows no such property."""
     if name.startswith(FUNCTIONS_PREFIX):
         return Definition(Kind.STRING)
+    if name.startswith(_CONNECT_TLS_PREFIX):
+        return _server(Kind.STRING)
     if name.startswith(STREAMS_PREFIX):
         inner = _without_client_prefix(name.removeprefix(STREAMS_PREFIX))
         # Kafka Streams takes what it does not know: internal settings begin with two underscores.

@@ -13,6 +13,7 @@ from millstream.ksqldb.commands.execution.sandbox import RememberingRunner
 from millstream.ksqldb.commands.log.topic import Batch, CommandRecord, TopicDamaged, WriterFenced
 from millstream.ksqldb.service import KsqlService
 from millstream.sql.engine.answers.entities import CurrentStatus, Entity
+from millstream.sql.engine.api import configured_connectors
 from millstream.sql.engine.context import Context
 from millstream.sql.engine.queries import Queries, QueryRunner
 from millstream.sql.engine.topics import InMemoryTopics, TopicDescription, TopicRecord, Topics
@@ -173,12 +174,14 @@ def make_context(
     registry: SchemaRegistry | None = None,
 ) -> Context:
     """An engine with nothing in it; topics that are asked for are there."""
+    values = Settings({"ksql.service.id": "test_", **(settings or {})})
     return Context(
         functions=FUNCTIONS,
         topics=InMemoryTopics(TopicDescription) if topics is None else topics,
         queries=Queries(RememberingRunner() if runner is None else runner),
-        settings=Settings({"ksql.service.id": "test_", **(settings or {})}),
+        settings=values,
         registry=registry,
+        connectors=configured_connectors(values),
     )
 
 

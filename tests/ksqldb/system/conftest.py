@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 
 from millstream.config import StreamsConfig
+from millstream.connect.worker import ConnectWorker
+from millstream.jvm.processes import free_port
 from millstream.kafka.detached import DetachedBroker
 from millstream.kafka.group_admin import GroupAdmin
 
@@ -51,10 +53,26 @@ def serve(broker: DetachedBroker, service: str, tmp_path: Path) -> Iterator[Serv
 
 
 @pytest.fixture(scope="session")
-def running(broker: DetachedBroker, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
+def connect_port() -> int:
+    """Where the shared server looks for Kafka Connect; nobody is there unless a test asks for `worker`."""
+    return free_port()
+
+
+@pytest.fixture(scope="session")
+def worker(broker: DetachedBroker, connect_port: int) -> Iterator[ConnectWorker]:
+    """Kafka Connect for the shared server."""
+    with ConnectWorker(broker.bootstrap_servers, name=_unique(), port=connect_port) as found:
+        yield found
+
+
+@pytest.fixture(scope="session")
+def running(
+    broker: DetachedBroker, connect_port: int, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[ServerProcess]:
     """A server that tests share; it has the user functions of `functions.py`."""
     log = tmp_path_factory.mktemp("server") / "server.log"
-    server = ServerProcess(broker.bootstrap_servers, _unique(), log, [*PATIENT, "--functions", str(FUNCTIONS)])
+    options = [*PATIENT, "--functions", str(FUNCTIONS), "--set", f"ksql.connect.url=http://127.0.0.1:{connect_port}"]
+    server = ServerProcess(broker.bootstrap_servers, _unique(), log, options)
     yield server.wait()
     assert server.stop() == 0, log.read_text()
     until(lambda: not server.processes(), 15)

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import cloudpickle
 import pytest
+from tests.certificates import make_certificate
+from tests.conftest import serving
+from tests.registry_server import RegistryServer
 
 from millstream.errors import RegistryError
 from millstream.registry import RegisteredSchema, SchemaReference
@@ -64,3 +68,14 @@ def test_a_registry_that_is_not_there() -> None:
     nowhere = ConfluentRegistry("http://127.0.0.1:1", {"max.retries": 0})
     with pytest.raises(RegistryError, match="the schema registry does not answer, asked for schema 1"):
         nowhere.by_id(1)
+
+
+def test_over_tls(tmp_path: Path) -> None:
+    certificate, key = make_certificate(tmp_path)
+    server = RegistryServer()
+    url = f"https://localhost:{server.server_port}"
+    with serving(server, (certificate, key)):
+        trusting = ConfluentRegistry(url, {"ssl.ca.location": str(certificate), "max.retries": 0})
+        assert trusting.register("t", RegisteredSchema("AVRO", '"int"')) == 1
+        with pytest.raises(RegistryError, match="CERTIFICATE_VERIFY_FAILED"):
+            ConfluentRegistry(url, {"max.retries": 0}).by_id(1)

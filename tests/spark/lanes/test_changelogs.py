@@ -30,9 +30,9 @@ from millstream import (
     TimeWindows,
     Topology,
 )
+from millstream.jvm.java import find_java
 from millstream.kafka.admin import Admin
 from millstream.kafka.broker import DevBroker
-from millstream.kafka.java import find_java
 from millstream.testing import TopologyTestDriver
 
 from ..conftest import Apps

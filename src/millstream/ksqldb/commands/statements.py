@@ -49,6 +49,12 @@ _LOOKING = (
     tree.Undefine,
     *_ASSERTIONS,
 )
+_OF_CONNECT = (
+    tree.Listing.CONNECTORS,
+    tree.Listing.SOURCE_CONNECTORS,
+    tree.Listing.SINK_CONNECTORS,
+    tree.Listing.CONNECTOR_PLUGINS,
+)
 _WRONG_ENDPOINT = (
     "The following statement types should be issued to the websocket endpoint '/query':\n\t* PRINT\n\t* SELECT"
 )
@@ -130,7 +136,7 @@ class Statements:
                 self._check_kind(parsed, session)
                 if not may_change and not isinstance(parsed.statement, _LOOKING):
                     raise ServiceError(40300, "You may look, and change nothing", statement=masked(parsed.text))
-                if not isinstance(parsed.statement, _ASSERTIONS) and not _ends_push_query(parsed.statement):
+                if not _only_when_executed(parsed.statement):
                     engine.execute_parsed(parsed)
             except MillstreamError as error:
                 raise service_error(error, text) from error
@@ -168,6 +174,15 @@ class Statements:
         if warning is not None:
             entity = replace(entity, warnings=(*entity.warnings, warning))
         return masked_entity(entity)
+
+
+def _only_when_executed(statement: tree.Statement) -> bool:
+    """Whether trying a statement is no use: it waits, or asks Kafka Connect what only counts at its turn."""
+    if isinstance(statement, tree.Show):
+        return statement.listing in _OF_CONNECT
+    return isinstance(statement, (*_ASSERTIONS, tree.DescribeConnector, tree.DropConnector)) or _ends_push_query(
+        statement
+    )
 
 
 def _ends_push_query(statement: tree.Statement) -> bool:

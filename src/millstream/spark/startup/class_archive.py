@@ -14,9 +14,9 @@ from pathlib import Path
 
 import pyspark
 
+from millstream.directories import cache_directory
 from millstream.errors import StreamsError
-from millstream.kafka.directories import cache_directory
-from millstream.kafka.java import find_java
+from millstream.jvm.java import find_java
 
 #: It is not worth a word if an archive does not fit, or which classes it does not take.
 _QUIET = ("-Xlog:cds=off", "-Xlog:cds+dynamic=off")

@@ -16,7 +16,7 @@ from typing import IO, Any
 from pyspark.sql import SparkSession
 
 from millstream.config import StreamsConfig
-from millstream.kafka.directories import state_directory
+from millstream.directories import state_directory
 
 #: Where a session keeps the path.
 OPTION = "spark.millstream.log"

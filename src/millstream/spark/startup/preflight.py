@@ -5,7 +5,7 @@ from __future__ import annotations
 from pyspark.sql import SparkSession
 
 from millstream.config import StreamsConfig
-from millstream.kafka.java import find_java
+from millstream.jvm.java import find_java
 from millstream.spark.calls.unshippable import check_shippable
 from millstream.spark.driver.metrics import check_port
 from millstream.task.serdes import node_serdes, store_with_serdes

@@ -13,8 +13,8 @@ from typing import Any
 from pyarrow import fs
 
 from millstream.config import StreamsConfig
+from millstream.directories import state_directory
 from millstream.errors import CheckpointDamaged, StreamsError
-from millstream.kafka.directories import state_directory
 from millstream.spark.plan import Plan, TaskId
 from millstream.spark.state.markers import BATCH
 from millstream.spark.state.statefiles import filesystem

@@ -8,6 +8,8 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from millstream.config import StreamsConfig
+from millstream.connect.client import ConnectClient, Connectors
+from millstream.connect.settings import connect_access
 from millstream.dsl.builder import StreamsBuilder
 from millstream.dsl.streams.kstream import KStream
 from millstream.dsl.streams.ktable import KTable
@@ -119,6 +121,7 @@ class Ksql:
                 queries=Queries(runner),
                 settings=settings,
                 registry=configured_registry(settings) if registry is None else registry,
+                connectors=configured_connectors(settings),
                 log=log,
                 scripts=True,
             )
@@ -267,3 +270,10 @@ def configured_registry(settings: Settings) -> SchemaRegistry | None:
     from millstream.registry.confluent import ConfluentRegistry  # its HTTP client takes long to import
 
     return ConfluentRegistry(url)
+
+
+def configured_connectors(settings: Settings) -> Connectors | None:
+    """The Connect cluster that `ksql.connect.url` names, if it is set."""
+    if "ksql.connect.url" not in settings.set_values():
+        return None
+    return ConnectClient(connect_access(settings))

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from millstream.connect.client import Connectors
 from millstream.registry.schemas import SchemaRegistry
 from millstream.sql.catalogue import Catalogue
 from millstream.sql.engine.queries import PushQuery, Queries
@@ -29,6 +30,7 @@ class Context:
         registry: what statements ask and tell about schemas; None when no schema registry is configured.
         live_registry: what running queries ask, if it is another: where statements are executed as they were planned
             before, `registry` gives the answers of then.
+        connectors: Kafka Connect; None where there is none.
         now: the time of records that are inserted without one, in milliseconds.
         scripts: whether RUN SCRIPT, and the assertions of ksqlDB's test tool, are statements.
         read_script: the text of a script that RUN SCRIPT names.
@@ -41,6 +43,7 @@ class Context:
     settings: Settings = field(default_factory=Settings)
     registry: SchemaRegistry | None = None
     live_registry: SchemaRegistry | None = None
+    connectors: Connectors | None = None
     catalogue: Catalogue = field(default_factory=Catalogue)
     variables: dict[str, str] = field(default_factory=dict)
     log: ProcessingLog = field(default_factory=PythonLog)

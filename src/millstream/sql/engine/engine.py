@@ -10,6 +10,7 @@ from millstream.errors import RegistryError
 from millstream.sql.engine.answers.entities import Entity
 from millstream.sql.engine.context import Context
 from millstream.sql.engine.statements import (
+    connectors,
     control,
     create,
     definition,
@@ -34,9 +35,9 @@ _HANDLERS: dict[type[tree.Statement], Handler] = {
     tree.AlterSource: definition.alter_source,
     tree.CreateType: definition.create_type,
     tree.DropType: definition.drop_type,
-    tree.CreateConnector: control.refuse_connectors,
-    tree.DropConnector: control.refuse_connectors,
-    tree.DescribeConnector: control.refuse_connectors,
+    tree.CreateConnector: connectors.create_connector,
+    tree.DropConnector: connectors.drop_connector,
+    tree.DescribeConnector: connectors.describe_connector,
     tree.Show: inspection.show,
     tree.Describe: inspection.describe,
     tree.DescribeSources: inspection.describe_sources,

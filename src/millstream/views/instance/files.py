@@ -23,8 +23,8 @@ from pathlib import Path
 import msgspec
 
 from millstream.config import StreamsConfig
+from millstream.directories import state_directory
 from millstream.errors import StateStoreError
-from millstream.kafka.directories import state_directory
 
 _VERSION = 1
 

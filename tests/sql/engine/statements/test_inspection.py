@@ -138,7 +138,7 @@ def test_topics_and_their_records(ksql: Ksql) -> None:
     assert ask(ksql, "PRINT 'p';")["records"] == []
 
 
-def test_connectors_are_refused(ksql: Ksql) -> None:
+def test_connectors_are_refused_without_kafka_connect(ksql: Ksql) -> None:
     for statement in ("SHOW CONNECTORS;", "DESCRIBE CONNECTOR c;", "DROP CONNECTOR c;"):
         with pytest.raises(StatementError, match="none is configured"):
             ksql.execute(statement)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 
+from millstream.connect.client import ConnectorInfo, Connectors, ConnectorStatus, Plugin
 from millstream.registry.schemas import RegisteredSchema, SchemaRegistry
 from millstream.sql.engine.context import Context
 from millstream.sql.engine.progress import InputOffsets, QueryError, QueryProgress
@@ -23,6 +24,7 @@ def sandbox(context: Context) -> Context:
         queries=context.queries.copy(RememberingRunner()),
         topics=SandboxTopics(context.topics),
         registry=None if context.registry is None else SandboxRegistry(context.registry),
+        connectors=None if context.connectors is None else SandboxConnectors(context.connectors),
         variables=dict(context.variables),
     )
 
@@ -143,3 +145,34 @@ class SandboxRegistry:
         known = self._subjects.get(subject)
         if known and known[-1].id == schema_id:
             known.pop()
+
+
+class SandboxConnectors:
+    """The connectors there are. Kafka Connect says whether another one could be made; none is."""
+
+    def __init__(self, live: Connectors) -> None:
+        self._live = live
+
+    def names(self) -> list[str]:
+        return self._live.names()
+
+    def info(self, name: str) -> ConnectorInfo:
+        return self._live.info(name)
+
+    def status(self, name: str) -> ConnectorStatus:
+        return self._live.status(name)
+
+    def topics(self, name: str) -> tuple[str, ...]:
+        return self._live.topics(name)
+
+    def validate(self, class_name: str, config: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
+        return self._live.validate(class_name, config)
+
+    def create(self, name: str, config: Mapping[str, str]) -> ConnectorInfo:
+        return ConnectorInfo(name, dict(config))
+
+    def delete(self, name: str) -> None:
+        pass
+
+    def plugins(self) -> list[Plugin]:
+        return self._live.plugins()

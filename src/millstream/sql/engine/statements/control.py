@@ -31,7 +31,6 @@ from millstream.sql.tree.statements import (
     Resume,
     RunScript,
     SetProperty,
-    Statement,
     Terminate,
     Undefine,
     UnsetProperty,
@@ -205,14 +204,3 @@ def _wait_for(problem: Callable[[], str | None], seconds: float) -> None:
         if time.monotonic() >= end:
             raise AssertionFailed(found)
         time.sleep(_POLL_SECONDS)
-
-
-# Connectors.
-
-
-def refuse_connectors(context: Context, statement: Statement, text: str) -> None:
-    """Connectors run in Kafka Connect, and none is configured."""
-    raise SqlError(
-        "Connectors need a Kafka Connect worker, and none is configured",
-        hint="manage connectors with Kafka Connect's own REST API",
-    )

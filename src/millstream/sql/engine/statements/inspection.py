@@ -36,7 +36,7 @@ from millstream.sql.engine.answers.printing import print_records
 from millstream.sql.engine.answers.schema_info import SchemaInfo
 from millstream.sql.engine.context import Context
 from millstream.sql.engine.statements import persistent
-from millstream.sql.engine.statements.control import refuse_connectors
+from millstream.sql.engine.statements.connectors import show_connectors
 from millstream.sql.errors import SqlError
 from millstream.sql.settings import definition_of
 from millstream.sql.tree.statements import (
@@ -54,9 +54,10 @@ from millstream.sql.tree.statements import (
 )
 
 _INTERNAL_TOPICS = ("_confluent", "__confluent", "_schemas", "__consumer_offsets", "__transaction_state")
+_TOPICS_OF_CONNECT = ("connect-configs", "connect-offsets", "connect-status", "connect-statuses")
 
 
-def show(context: Context, statement: Show, text: str) -> Entity | None:
+def show(context: Context, statement: Show, text: str) -> Entity:
     """SHOW anything."""
     listing = statement.listing
     if listing in (Listing.STREAMS, Listing.TABLES):
@@ -80,8 +81,7 @@ def show(context: Context, statement: Show, text: str) -> Entity | None:
     if listing is Listing.VARIABLES:
         variables = tuple(Variable(name, value) for name, value in sorted(context.variables.items()))
         return VariablesList(statement_text=text, variables=variables)
-    refuse_connectors(context, statement, text)
-    return None
+    return show_connectors(context, statement, text)
 
 
 def _show_sources(context: Context, statement: Show, text: str) -> Entity:
@@ -99,7 +99,8 @@ def _show_topics(context: Context, text: str, *, everything: bool) -> Entity:
     found = []
     for name in context.topics.names():
         topic = context.topics.describe(name)
-        if topic is not None and (everything or not name.startswith(_INTERNAL_TOPICS)):
+        is_internal = name.startswith(_INTERNAL_TOPICS) or name in _TOPICS_OF_CONNECT
+        if topic is not None and (everything or not is_internal):
             found.append(TopicInfo(name, (topic.replicas,) * topic.partitions))
     return TopicsList(statement_text=text, topics=tuple(found))
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from millstream.kafka import java
-from millstream.kafka.errors import DevBrokerError
+from millstream.jvm import java
+from millstream.jvm.errors import JvmError
 
 
 @pytest.fixture(autouse=True)
@@ -25,7 +25,7 @@ def test_new_enough(fake_java: Callable[..., Path], version: str) -> None:
 @pytest.mark.parametrize(("version", "said"), [("1.8.0_402", "8"), ("11.0.22", "11"), ("16.0.1", "16")])
 def test_too_old(fake_java: Callable[..., Path], version: str, said: str) -> None:
     fake_java("", version)
-    with pytest.raises(DevBrokerError, match=rf"^Java is too old: {said}") as caught:
+    with pytest.raises(JvmError, match=rf"^Java is too old: {said}") as caught:
         java.find_java()
     assert "version 17 or later" in str(caught.value.hint)
 
@@ -33,16 +33,16 @@ def test_too_old(fake_java: Callable[..., Path], version: str, said: str) -> Non
 def test_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("JAVA_HOME", raising=False)
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(DevBrokerError, match=r"^Java is missing") as caught:
+    with pytest.raises(JvmError, match=r"^Java is missing") as caught:
         java.find_java()
     assert caught.value.detail == "there is no java on PATH"
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
-    with pytest.raises(DevBrokerError, match=r"^Java is missing") as caught:
+    with pytest.raises(JvmError, match=r"^Java is missing") as caught:
         java.find_java()
     assert "JAVA_HOME is" in str(caught.value.detail)
 
 
 def test_something_else(fake_java: Callable[..., Path]) -> None:
     fake_java("", '"')
-    with pytest.raises(DevBrokerError, match="does not say its version"):
+    with pytest.raises(JvmError, match="does not say its version"):
         java.find_java()

@@ -1,4 +1,4 @@
-"""Java, which Spark and the development broker run on."""
+"""Java, which Spark, the development broker and Kafka Connect run on."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import subprocess
 from functools import cache
 from pathlib import Path
 
-from millstream.kafka.errors import DevBrokerError
+from millstream.jvm.errors import JvmError
 
 OLDEST = 17
 _HINT = f"install a Java runtime, version {OLDEST} or later, and set JAVA_HOME to it or put it on PATH"
@@ -22,10 +22,10 @@ def find_java() -> str:
     found = shutil.which(path)
     if found is None:
         detail = f"JAVA_HOME is {home}, but there is no {path}" if home else "there is no java on PATH"
-        raise DevBrokerError("Java is missing", detail=detail, hint=_HINT)
+        raise JvmError("Java is missing", detail=detail, hint=_HINT)
     version = _version(found)
     if version < OLDEST:
-        raise DevBrokerError(f"Java is too old: {version}", detail=f"it is {found}", hint=_HINT)
+        raise JvmError(f"Java is too old: {version}", detail=f"it is {found}", hint=_HINT)
     return found
 
 
@@ -34,6 +34,6 @@ def _version(java: str) -> int:
     result = subprocess.run([java, "-version"], capture_output=True, text=True, check=False)  # noqa: S603 - found above
     match = re.search(r'version "(\d+)(?:\.(\d+))?', result.stderr)
     if match is None:
-        raise DevBrokerError(f"{java} does not say its version", detail=result.stderr.strip() or None, hint=_HINT)
+        raise JvmError(f"{java} does not say its version", detail=result.stderr.strip() or None, hint=_HINT)
     major = int(match[1])
     return int(match[2] or 0) if major == 1 else major  # 1.8 was version 8
