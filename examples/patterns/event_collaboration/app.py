@@ -190,6 +190,11 @@ RANKS = {"": 0, "placed": 1, "paid": 2, "reserved": 3, "shipped": 4, "sold out":
 TERMINAL = {"shipped", "refused", "money returned"}
 
 
+def further(order_id: str, new: str, status: str) -> str:
+    """The status that is further on."""
+    return new if RANKS[new] > RANKS[status] else status
+
+
 def add_order_status(builder: StreamsBuilder) -> None:
     """Folds all events of an order into how far it is."""
     named = {"taken": "paid", "refused": "refused", "returned": "money returned"}
@@ -201,11 +206,7 @@ def add_order_status(builder: StreamsBuilder) -> None:
         .merge(reservations(builder).map_values(lambda reservation: str(reservation.kind)))
         .merge(shipments.map_values(lambda order: "shipped"))
         .group_by_key(Grouped(Serdes.string, Serdes.string))
-        .aggregate(
-            str,
-            lambda order_id, new, status: new if RANKS[new] > RANKS[status] else status,
-            Materialized("shop-order-status", value=Serdes.string),
-        )
+        .aggregate(str, further, Materialized("shop-order-status", value=Serdes.string))
         .to_stream()
         .to(STATUS, Produced(Serdes.string, Serdes.string))
     )

@@ -84,8 +84,8 @@ class Sort(FixedKeyProcessor[str, Version, Seen]):
             self.context.forward(record.with_value(Seen(version, version.number > numbers.newest)))
 
 
-def add_to(builder: StreamsBuilder) -> None:
-    """Edits in; all versions, and the newest, out. The versions are also a store that can be asked about any time."""
+def add_link(builder: StreamsBuilder) -> None:
+    """Edits in; all versions, and the newest, out."""
     builder.add_state_store(
         Stores.key_value_store(Stores.persistent_key_value("document-numbers"), Serdes.string, Serdes.json(Numbers))
     )
@@ -97,6 +97,10 @@ def add_to(builder: StreamsBuilder) -> None:
         .map_values(lambda it: None if it.version.text is None else it.version)
         .to(LATEST, Produced(Serdes.string, Serdes.json(Version)))
     )
+
+
+def add_history(builder: StreamsBuilder) -> None:
+    """A store of all versions, which can be asked how a document was at any time."""
     builder.table(
         VERSIONED,
         Consumed(Serdes.string, Serdes.json(Version)),
@@ -104,8 +108,14 @@ def add_to(builder: StreamsBuilder) -> None:
     )
 
 
+def add_to(builder: StreamsBuilder) -> None:
+    """Both; as they meet in a topic, they may as well be applications of their own."""
+    add_link(builder)
+    add_history(builder)
+
+
 def topology() -> Topology:
-    """The job that links the two topics."""
+    """The job that links the two topics, and a history made of one of them."""
     builder = StreamsBuilder()
     add_to(builder)
     return builder.build()
