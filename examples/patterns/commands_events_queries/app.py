@@ -116,7 +116,7 @@ def add_commands(builder: StreamsBuilder) -> None:
     ):
         builder.add_state_store(Stores.key_value_store(Stores.persistent_key_value(name), Serdes.string, value))
     commands = builder.stream(COMMANDS, Consumed(Serdes.string, Serdes.json(Command)))
-    decided = commands.process(Decide, "seats-left", "seats-booked", "commands-handled", name="decide")
+    decided = commands.process(Decide, "seats-left", "seats-booked", "commands-handled", name="decide-seats")
     decided.to(EVENTS, Produced(Serdes.string, Serdes.json(Event)))
 
 

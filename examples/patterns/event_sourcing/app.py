@@ -129,7 +129,7 @@ def add_to(builder: StreamsBuilder) -> None:
         Stores.key_value_store(Stores.persistent_key_value("accounts"), Serdes.string, Serdes.json(Account))
     )
     commands = builder.stream(COMMANDS, Consumed(Serdes.string, Serdes.json(Command)))
-    decisions = commands.process(Handler, "accounts", name="decide")
+    decisions = commands.process(Handler, "accounts", name="decide-account")
     happened = decisions.filter(lambda key, decision: decision.event is not None, name="happened")
     happened.map_values(lambda decision: decision.event).to(EVENTS, Produced(Serdes.string, Serdes.json(Event)))
     # A closed account gets a tombstone: compaction removes it, and nobody builds it up again.

@@ -1,10 +1,11 @@
 """Builds all accounts from topics alone: of snapshots and the events after them, or of all events.
 
-python -m examples.patterns.event_sourcing.rebuild BOOTSTRAP-SERVERS [--from-events]
+python -m examples.patterns.event_sourcing.rebuild [--from-events]
 """
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterator
 
@@ -57,8 +58,8 @@ def accounts(servers: str, *, from_events: bool) -> dict[str, Account]:
 
 
 def main() -> None:
-    servers, *options = sys.argv[1:]
-    for key, account in sorted(accounts(servers, from_events="--from-events" in options).items()):
+    servers = os.environ.get("MILLSTREAM_BOOTSTRAP_SERVERS", "localhost:9092")
+    for key, account in sorted(accounts(servers, from_events="--from-events" in sys.argv).items()):
         print(f"{key}: {account.cents} cents, version {account.version}")
 
 

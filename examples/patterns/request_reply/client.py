@@ -1,11 +1,12 @@
 """A client that asks over topics, with many requests under way at once.
 
-python -m examples.patterns.request_reply.client BOOTSTRAP-SERVERS CLIENT COUNTER [COUNTER ...]
+python -m examples.patterns.request_reply.client CLIENT COUNTER [COUNTER ...]
 """
 
 from __future__ import annotations
 
 import json
+import os
 import sys
 import threading
 import time
@@ -97,8 +98,8 @@ class Client:
 
 
 def main() -> None:
-    servers, name, *counters = sys.argv[1:]
-    client = Client(servers, name)
+    name, *counters = sys.argv[1:]
+    client = Client(os.environ.get("MILLSTREAM_BOOTSTRAP_SERVERS", "localhost:9092"), name)
     try:
         futures = [client.ask(counter, timedelta(seconds=60)) for counter in counters]
         for counter, future in zip(counters, futures, strict=True):

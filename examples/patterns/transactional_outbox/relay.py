@@ -1,6 +1,6 @@
 """The relay: sends what is in the outbox to Kafka, oldest first, and then deletes it.
 
-    python -m examples.patterns.transactional_outbox.relay shop.db BOOTSTRAP-SERVERS
+    python -m examples.patterns.transactional_outbox.relay shop.db
 
 A crash between the two makes it send some events again, never none. SQLite has one writer at a time, so numbers become
 visible in their order. Of another database one reads the log: there a smaller number may be committed later.
@@ -9,6 +9,7 @@ visible in their order. Of another database one reads the log: there a smaller n
 from __future__ import annotations
 
 import json
+import os
 import sqlite3
 import sys
 import time
@@ -46,7 +47,8 @@ def relay_some(database: sqlite3.Connection, producer: Producer) -> int:
 
 
 def main() -> None:
-    path, servers = sys.argv[1:]
+    (path,) = sys.argv[1:]
+    servers = os.environ.get("MILLSTREAM_BOOTSTRAP_SERVERS", "localhost:9092")
     producer = Producer({"bootstrap.servers": servers, "enable.idempotence": True, "partitioner": "murmur2_random"})
     with closing(connect(path)) as database:
         while True:

@@ -120,6 +120,8 @@ def simulate(pattern: Pattern, sent: Sequence[Sent], chance: random.Random) -> S
     try:
         simulation.send(sent)
         simulation.run()
-        return simulation.seen()
+        seen = simulation.seen()
+        assert pattern.is_finished(seen)
+        return seen
     finally:
         simulation.close()

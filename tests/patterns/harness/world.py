@@ -97,6 +97,10 @@ class Pattern(ABC):
     def inputs(self, chance: random.Random, count: int) -> list[Sent]:
         """About so many records, in an order in which they may come."""
 
+    def is_finished(self, seen: Seen) -> bool:
+        """Whether nothing will happen any more, not even by itself after a while."""
+        return True
+
     @abstractmethod
     def check(self, sent: Sequence[Sent], seen: Seen) -> None:
         """The invariants."""

@@ -1,4 +1,4 @@
-"""Every request that somebody waits for gets a number of its own, the same one each time it comes, and no number is lost."""
+"""Every request that somebody waits for gets a number of its own, the same each time it comes, and none is left out."""
 
 from __future__ import annotations
 
