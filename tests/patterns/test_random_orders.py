@@ -11,7 +11,7 @@ from .harness.simulation import simulate
 from .harness.world import EXAMPLES, Pattern
 from .patterns import PATTERNS
 
-RUNS = 40
+RUNS = 100
 RECORDS = 60
 
 

@@ -19,6 +19,7 @@ from .world import Part, Pattern, Row, Seen, Sent, decoded
 
 #: Time goes on by as much now and then, and at the end until nothing happens any more.
 _TICK = timedelta(seconds=2)
+_TICK_PROBABILITY = 0.02
 _QUIET_TICKS = 5
 _START_MS = 1_000
 
@@ -57,15 +58,16 @@ class Simulation:
             record = ProducedRecord(topic, key.encode(), Sent(topic, key, value).raw, self._clock, Headers(), 0)
             self._topics.setdefault(topic, []).append(record)
 
-    def run(self, *, ticks: float = 0.02) -> None:
-        """Go on until nothing is left to do; time passes now and then, with this probability at each record."""
+    def run(self, *, without: int | None = None) -> None:
+        """Go on until nothing is left to do. Time passes now and then; one of the parts may be away."""
+        running = [it for number, it in enumerate(self._applications) if number != without]
         quiet = 0
         while quiet < _QUIET_TICKS:
-            while self._step():
+            while self._step(running):
                 quiet = 0
-                if self._chance.random() < ticks:
-                    self._tick()
-            self._tick()
+                if self._chance.random() < _TICK_PROBABILITY:
+                    self._tick(running)
+            self._tick(running)
             quiet += 1
 
     def seen(self) -> Seen:
@@ -84,10 +86,10 @@ class Simulation:
         """Close all applications."""
         self._stack.close()
 
-    def _step(self) -> bool:
+    def _step(self, running: Sequence[_Application]) -> bool:
         ready = [
             (application, topic)
-            for application in self._applications
+            for application in running
             for topic, position in application.positions.items()
             if position < len(self._topics.get(topic, ()))
         ]
@@ -100,8 +102,8 @@ class Simulation:
         self._collect(application)
         return True
 
-    def _tick(self) -> None:
-        for application in self._applications:
+    def _tick(self, running: Sequence[_Application]) -> None:
+        for application in running:
             application.driver.advance_wall_clock(_TICK)
             self._collect(application)
 
