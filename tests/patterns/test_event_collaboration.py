@@ -8,6 +8,7 @@ from dataclasses import replace
 from examples.patterns.event_collaboration import app
 
 from millstream import Consumed, Grouped, Produced, Serdes, StreamsBuilder
+from millstream.testing import TopologyTestDriver
 
 from .harness.simulation import Simulation, simulate
 from .harness.world import Pattern
@@ -44,6 +45,15 @@ def test_a_service_that_was_away_catches_up() -> None:
         simulation.run()
         PATTERN.check(sent, simulation.seen())
         simulation.close()
+
+
+def test_a_payment_that_is_told_twice_reserves_once() -> None:
+    payment = app.Payment("taken", app.Order("ann", "tea", 2, 100), 0)
+    with TopologyTestDriver(app.stock().build()) as driver:
+        driver.input_topic(app.DELIVERIES, Serdes.string, Serdes.json(int)).pipe("tea", 5)
+        driver.input_topic(app.PAYMENTS, Serdes.string, Serdes.json(app.Payment)).pipe_key_values([("o", payment)] * 2)
+        told = driver.output_topic(app.RESERVATIONS, Serdes.string, Serdes.json(app.Reservation)).read_values()
+    assert [(reservation.kind, reservation.left) for reservation in told] == [("reserved", 3)]
 
 
 class _Steady(random.Random):

@@ -68,6 +68,15 @@ def run(command: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capt
     return output.splitlines()
 
 
+def check_claims(page: Readme, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """Commands print, among other things, every line that they are said to print; `...` stands for anything."""
+    for commands, lines in page.claims:
+        printed = [line for command in commands for line in run(command, monkeypatch, capsys)]
+        for line in lines:
+            wanted = re.compile(".*".join(map(re.escape, line.split("..."))))
+            assert any(map(wanted.fullmatch, printed)), f"{line} is not in {printed}"
+
+
 def _commands(body: str) -> list[list[str]]:
     return [shlex.split(line) for line in body.splitlines() if not line.startswith(_RUNS)]
 
