@@ -40,3 +40,10 @@ def test_the_application_is_found_by_the_command(name: str) -> None:
     application = load_application(f"examples.patterns.{name}.app")
     assert application.config is not None
     assert application.config.exactly_once
+
+
+@pytest.mark.parametrize("service", ["payment", "stock", "shipping", "order_status"])
+def test_a_service_can_be_run_alone(service: str) -> None:
+    alone = load_application(f"examples.patterns.event_collaboration.app:{service}").topology
+    together = load_application("examples.patterns.event_collaboration.app").topology
+    assert 0 < len(alone.nodes) < len(together.nodes)

@@ -8,7 +8,9 @@ key, the order's id; every kind of event happens to an order at most once, so ke
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal
 
 from millstream import (
@@ -238,15 +240,11 @@ def topology() -> Topology:
     return builder.build()
 
 
-def payment() -> StreamsBuilder:
-    """The payment service alone; the others are run in the same way."""
+def alone(add_service: Callable[[StreamsBuilder], None]) -> StreamsBuilder:
+    """One service as an application of its own."""
     builder = StreamsBuilder()
-    add_payment(builder)
+    add_service(builder)
     return builder
 
 
-def stock() -> StreamsBuilder:
-    """The stock service alone."""
-    builder = StreamsBuilder()
-    add_stock(builder)
-    return builder
+payment, stock, shipping, order_status = (partial(alone, add_service) for add_service in SERVICES)
