@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
 import re
-import runpy
 import shlex
 import sys
 from collections.abc import Iterator
@@ -63,7 +63,7 @@ def run(command: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capt
         assert command[:2] == ["python", "-m"]
         with monkeypatch.context() as patch:
             patch.setattr(sys, "argv", command[2:])
-            runpy.run_module(command[2], run_name="__main__")
+            importlib.import_module(command[2]).main()
         output = capsys.readouterr().out
     return output.splitlines()
 
