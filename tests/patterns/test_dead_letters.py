@@ -92,8 +92,9 @@ def test_letters_survive_kills(
     with KafkaStreams(topology, config) as streams:
         live = Live(streams, topology, config.application_id, admin, consume)
         for part in (inputs[:60], inputs[60:]):
+            commits = live.commits
             produce(app.TRANSFERS, [(record.key, record.raw) for record in part])
-            live.wait_for_progress()
+            live.wait_for_more_than(commits)
             assert kill_lanes()
         live.wait_until_done()
     replaying = apps.config()

@@ -79,12 +79,13 @@ def test_invariants_survive_kills(
         live = Live(streams, topology, config.application_id, admin, consume)
         monkeypatch.setenv("MILLSTREAM_SERVER", str(streams.url))
         for turn in range(KILLS + 1):
-            if turn:
-                live.wait_for_progress()
-                assert kill_lanes()
+            commits = live.commits
             for pattern in patterns:
                 for topic, records in by_topic(inputs[pattern.name], turn).items():
                     produce(topic, records)
+            if turn < KILLS:
+                live.wait_for_more_than(commits)
+                assert kill_lanes()
         live.wait_until_done()
         for pattern in patterns:
             page = pages[pattern.name]

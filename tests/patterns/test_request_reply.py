@@ -58,9 +58,10 @@ def test_everybody_gets_a_number_of_his_own_though_lanes_are_killed(
         live = Live(streams, topology, config.application_id, admin, consume)
         numbers = []
         for _ in range(2):
+            commits = live.commits
             numbers += [(counter, client.ask(counter, LONG)) for counter in COUNTERS * 20]
             late = [client.ask(counter, NO_TIME) for counter in COUNTERS]
-            live.wait_for_progress()
+            live.wait_for_more_than(commits)
             assert kill_lanes()
             assert [type(future.exception(60)) for future in late] == [TimeoutError] * len(late)
         found = [(counter, future.result(120)) for counter, future in numbers]

@@ -71,15 +71,14 @@ def test_every_committed_row_has_one_event_whoever_is_killed(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.setenv("MILLSTREAM_BOOTSTRAP_SERVERS", broker.bootstrap_servers)
+    monkeypatch.chdir(tmp_path)
     page, path, chance = readme.read(PATTERN), tmp_path / "shop.db", random.Random(11)
     for command in page.commands:
         readme.run(command, monkeypatch, capsys)
-    committed: dict[str, list[int]] = {"tea-1": [450, 400], "tea-2": [300]}  # what the README writes
+    committed: dict[str, list[int]] = {"tea-1": [450, 400], "tea-2": [300]}  # by the README's command
     config, topology = apps.config(), app.topology()
     with closing(shop.connect(path)) as database, KafkaStreams(topology, config) as streams:
         live = Live(streams, topology, config.application_id, admin, consume)
-        for order, cents in (("tea-1", 450), ("tea-2", 300), ("tea-1", 400)):
-            shop.set_price(database, order, cents)
         for turn in range(TURNS):
             with relay(path):
                 for _ in range(60):

@@ -56,10 +56,16 @@ class Live:
         topics = {topic for source in sources for topic in source.topics} - topology.internal_topics.keys()
         self._inputs = self._places(topics)
 
-    def wait_for_progress(self) -> None:
-        """Until the application has committed something more."""
-        before = self._streams.metrics()["commit-total"]
-        wait_until(lambda: self._metric("commit-total") > before, "another batch", _SECONDS)
+    @property
+    def commits(self) -> float:
+        """How many batches are committed."""
+        if self._streams.failure is not None:
+            raise self._streams.failure
+        return self._streams.metrics()["commit-total"]
+
+    def wait_for_more_than(self, commits: float) -> None:
+        """Until the application has committed something more than before."""
+        wait_until(lambda: self.commits > commits, "another batch", _SECONDS)
 
     def wait_until_done(self) -> None:
         """Until everything is processed that was sent, and all that follows from it."""
@@ -67,10 +73,12 @@ class Live:
 
     def seen_when_finished(self, pattern: Pattern) -> Seen:
         """What is committed when nothing will happen any more."""
-        while not pattern.is_finished(seen := self._seen(pattern)):
-            self.wait_for_progress()
+        while True:
+            commits = self.commits
+            if pattern.is_finished(seen := self._seen(pattern)):
+                return seen
+            self.wait_for_more_than(commits)
             self.wait_until_done()
-        return seen
 
     def _seen(self, pattern: Pattern) -> Seen:
         topics = {
@@ -78,11 +86,6 @@ class Live:
             for topic in pattern.topics
         }
         return Seen(topics, {store: self._rows(store) for store in pattern.stores})
-
-    def _metric(self, name: str) -> float:
-        if self._streams.failure is not None:
-            raise self._streams.failure
-        return self._streams.metrics()[name]
 
     def _places(self, topics: Iterable[str]) -> list[tuple[str, int]]:
         counts = self._admin.require_topics(sorted(topics))

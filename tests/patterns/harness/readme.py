@@ -18,7 +18,7 @@ from pages import FENCE
 from .world import Pattern, Sent, decoded
 
 #: What only a person does: these run until they are stopped, and tests run them themselves.
-_RUNS = ("millstream run ", "python -m examples.patterns.transactional_outbox.")
+_RUNS = ("millstream run ", "python -m examples.patterns.transactional_outbox.relay ")
 
 
 @dataclass(frozen=True)
