@@ -85,7 +85,8 @@ def test_letters_survive_kills(
     for command in page.commands:
         readme.run(command, monkeypatch, capsys)
     handlers = ("deserialization_exception_handler", "processing_exception_handler", "dead_letter_queue_topic")
-    config = apps.config(**{option: getattr(app.config, option) for option in handlers})
+    options = {option: getattr(app.config, option) for option in handlers}
+    config = apps.config(**options, max_batch_records=25)  # so that there is work left when lanes are killed
     inputs = PATTERN.inputs(random.Random(5), 120)
     sent = [*page.sent, *inputs]
     topology = app.topology()
