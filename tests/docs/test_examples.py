@@ -14,10 +14,16 @@ from pages import FENCE, Block, blocks, run
 
 ROOT = Path(__file__).parents[2]
 TOP = ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md")
-PAGES = [*(ROOT / name for name in TOP), *sorted((ROOT / "docs").glob("*.md"))]
+PATTERNS = sorted((ROOT / "examples" / "patterns").glob("*/README.md"))
+PAGES = [*(ROOT / name for name in TOP), *sorted((ROOT / "docs").glob("*.md")), *PATTERNS]
 
 _LINK = re.compile(r"\[[^\]]*\]\((?P<target>[^)#\s]*)(?:#(?P<anchor>[^)\s]*))?\)")
 _HEADING = re.compile(r"^#+ (.*)$", re.MULTILINE)
+
+
+def name_of(page: Path) -> str:
+    """What a page is called in tests; all patterns have a README."""
+    return page.parent.name if page in PATTERNS else page.name
 
 
 def anchors(page: str) -> set[str]:
@@ -25,13 +31,13 @@ def anchors(page: str) -> set[str]:
     return {re.sub(r"[^\w\- ]", "", heading).strip().lower().replace(" ", "-") for heading in _HEADING.findall(page)}
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
 def test_blocks_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)  # pages write pictures and stores
     run(page)
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
 def test_links_lead_somewhere(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
     for link in _LINK.finditer(FENCE.sub("", text)):
@@ -52,7 +58,9 @@ def test_every_page_is_in_the_index() -> None:
 
 def test_every_block_has_a_language() -> None:
     bare = [
-        page.name for page in PAGES if "" in (fence["language"] for fence in FENCE.finditer(page.read_text("utf-8")))
+        name_of(page)
+        for page in PAGES
+        if "" in (fence["language"] for fence in FENCE.finditer(page.read_text("utf-8")))
     ]
     assert bare == []
 

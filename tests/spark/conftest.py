@@ -119,10 +119,10 @@ def short_tempdir(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[P
 def no_lane_is_left() -> Iterator[None]:
     """After a test, the lanes of its applications have ended."""
     yield
-    wait_until(lambda: not _lanes(), f"the end of lanes {_lanes()}", 60)
+    wait_until(lambda: not lanes(), f"the end of lanes {lanes()}", 60)
 
 
-def _lanes() -> list[int]:
+def lanes() -> list[int]:
     """The lanes of which this process is the driver."""
     found = []
     for entry in Path("/proc").iterdir():
