@@ -16,6 +16,8 @@ from millstream.processors.operator import Operator
 GENERATED: Final = "<millstream "
 #: The name in such a function's namespace under which lines are mapped to nodes.
 NODES: Final = "__nodes__"
+#: The same for lines at which a record enters nodes: for each, its name and those of the variables with key and value.
+ENTRIES: Final = "__entries__"
 
 _PACKAGE = str(Path(__file__).parents[2])
 _LIBRARIES = tuple({sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")})
