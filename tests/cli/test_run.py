@@ -46,7 +46,7 @@ class Application:
 
     url = None
 
-    def __init__(self, topology: Any, config: StreamsConfig, server: Any = None) -> None:
+    def __init__(self, topology: Any, config: StreamsConfig, server: Any = None, around: Any = None) -> None:
         self.configs.append(config)
 
     def start(self, *, once: bool) -> None:

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import json
+import subprocess
+import sys
+import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,8 +19,10 @@ from confluent_kafka import Producer
 from tests.ksqldb.system.server_process import Client
 
 from millstream.config import StreamsConfig
-from millstream.console.app import Console
+from millstream.console.service.console import ServiceConsole
+from millstream.kafka.admin import Admin
 from millstream.kafka.broker import DevBroker
+from millstream.kafka.topics import NewTopic
 from millstream.ksqldb.server import KsqlServer
 from millstream.server.settings import ServerSettings
 
@@ -50,7 +57,9 @@ class Served:
         """What a pull query answers."""
         return self.client().rows(query)
 
-    def write(self, topic: str, key: str | None, value: str | None, headers: dict[str, str] | None = None) -> None:
+    def write(
+        self, topic: str, key: str | None, value: str | bytes | None, headers: dict[str, str] | None = None
+    ) -> None:
         """Write a record."""
         producer = Producer({"bootstrap.servers": self.bootstrap_servers, "linger.ms": 0})
         producer.produce(topic, value, key, headers={name: text.encode() for name, text in (headers or {}).items()})
@@ -68,7 +77,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
         config = StreamsConfig(
             bootstrap_servers=broker.bootstrap_servers, num_stream_threads=2, state_dir=directory / "state"
         )
-        with KsqlServer(config, settings, http, around=Console) as server:
+        with KsqlServer(config, settings, http, around=ServiceConsole) as server:
             found = Served(server.url, broker.bootstrap_servers)
             _fill(found)
             _wait_for_rows(found)
@@ -110,6 +119,65 @@ def _wait_for_rows(served: Served) -> None:
     while len(served.rows("SELECT id FROM totals;")) < 8:
         assert time.monotonic() < deadline, "the queries do not begin"
         time.sleep(0.5)
+
+
+@dataclass(frozen=True)
+class Running:
+    """An application in a process of its own, with its console."""
+
+    url: str
+    write: Callable[..., None]
+
+
+@pytest.fixture(scope="package")
+def application(served: Served, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    """`shop.py`, as people run it, with traffic."""
+    directory = tmp_path_factory.mktemp("shop")
+    (directory / "users").write_text(f"{':'.join(ADMIN)}\n{':'.join(READER)}:readonly\n")
+    with contextlib.closing(Admin(StreamsConfig(bootstrap_servers=served.bootstrap_servers))) as admin:
+        topics = {"sales": 2, "prices": 1, "income": 1, "shop-dlq": 1}
+        admin.create_topics([NewTopic(name, count, {}) for name, count in topics.items()])
+    for price in (3, 4, 5):
+        served.write("prices", "tea", price.to_bytes(8, "big"))
+    served.write("sales", "customer-1", "this is no JSON")
+    command = [sys.executable, "-m", "millstream.cli", "run", str(Path(__file__).parent / "shop.py"), "--console", "-q"]
+    command += ["--bootstrap-servers", served.bootstrap_servers, "--users-file", str(directory / "users")]
+    command += ["--checkpoint", str(directory / "checkpoint")]
+    process = subprocess.Popen(command, cwd=directory, stderr=subprocess.PIPE, text=True)  # noqa: S603 - it is ours
+    selling = Selling(served)
+    try:
+        url = next(line.split()[-1] for line in process.stderr or () if "the console is at" in line)
+        threading.Thread(target=lambda: list(process.stderr or ()), daemon=True).start()  # so that it is never full
+        selling.start()
+        yield Running(url.removesuffix("/console"), served.write)
+    finally:
+        selling.stop()
+        process.terminate()
+        process.wait(60)
+
+
+class Selling:
+    """Writes sales all the time, so that figures move."""
+
+    def __init__(self, served: Served) -> None:
+        self._producer = Producer({"bootstrap.servers": served.bootstrap_servers, "linger.ms": 20})
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._run, daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def stop(self) -> None:
+        self._stopping.set()
+        if self._thread.is_alive():
+            self._thread.join()
+
+    def _run(self) -> None:
+        while not self._stopping.wait(0.05):
+            for number in range(40):
+                sale = {"product": ("tea", "salt", "flour")[number % 3], "amount": number % 5}
+                self._producer.produce("sales", json.dumps(sale), f"customer-{number % 8}")
+            self._producer.flush(10)
 
 
 @pytest.fixture(scope="package")

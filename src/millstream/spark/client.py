@@ -10,7 +10,7 @@ import time
 import uuid
 from collections.abc import Callable
 from datetime import timedelta
-from enum import Enum
+from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, overload
 
@@ -20,6 +20,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from millstream.config import StreamsConfig
 from millstream.errors import CheckpointDamaged, FencedError, MillstreamError, NotReady, StreamsError
 from millstream.kafka.embedded import with_broker
+from millstream.server.guard import Application, Surrounding
 from millstream.server.settings import ServerSettings
 from millstream.spark.driver.metrics import MetricsServer
 from millstream.spark.driver.ownership import Ownership
@@ -32,6 +33,8 @@ from millstream.spark.startup.log_file import append, log_file_of
 from millstream.spark.startup.session import spark_session
 from millstream.spark.startup.signals import StopSignals, say
 from millstream.spark.state.checkpoint import Checkpoint, checkpoint_location
+from millstream.spark.states import AFTER, NOT_ASKED, State, UncaughtAction
+from millstream.task.watching.watch import Seen
 from millstream.topology.topology import Topology
 from millstream.views.answers import KeyMetadata, PartitionLag, StoreMetadata
 from millstream.views.api import Views
@@ -41,42 +44,9 @@ from millstream.views.readonly import View, read_only
 if TYPE_CHECKING:
     from millstream.server.views.serving import ServedViews
 
+__all__ = ["KafkaStreams", "State", "UncaughtAction"]
+
 log = logging.getLogger("millstream.client")
-
-
-class State(Enum):
-    """Where in its life an application is."""
-
-    CREATED = "created"
-    REBALANCING = "rebalancing"
-    RUNNING = "running"
-    PENDING_SHUTDOWN = "pending shutdown"
-    NOT_RUNNING = "not running"
-    PENDING_ERROR = "pending error"
-    ERROR = "error"
-
-
-_AFTER = {
-    State.CREATED: {State.REBALANCING, State.PENDING_SHUTDOWN, State.PENDING_ERROR},
-    State.REBALANCING: {State.RUNNING, State.PENDING_SHUTDOWN, State.PENDING_ERROR},
-    State.RUNNING: {State.REBALANCING, State.PENDING_SHUTDOWN, State.PENDING_ERROR},
-    State.PENDING_SHUTDOWN: {State.NOT_RUNNING},
-    State.PENDING_ERROR: {State.ERROR, State.REBALANCING},
-    State.ERROR: {State.PENDING_SHUTDOWN},
-    State.NOT_RUNNING: set(),
-}
-
-
-#: States in which stores cannot be asked.
-_NOT_ASKED = {State.CREATED, State.PENDING_SHUTDOWN, State.NOT_RUNNING, State.PENDING_ERROR, State.ERROR}
-
-
-class UncaughtAction(Enum):
-    """What an uncaught-exception handler decides."""
-
-    #: Start the query again where the last good batch ended.
-    REPLACE_THREAD = "replace thread"
-    SHUTDOWN_CLIENT = "shutdown client"
 
 
 StateListener = Callable[[State, State], object]
@@ -105,6 +75,7 @@ class KafkaStreams:
         config: how and where.
         spark: an existing session; by default one is made, or the process's own is taken.
         server: answer questions to stores over HTTP, too, and ask other instances that do.
+        around: puts something around that HTTP, such as the console (`millstream.console.application`).
     """
 
     def __init__(
@@ -114,8 +85,11 @@ class KafkaStreams:
         spark: SparkSession | None = None,
         *,
         server: ServerSettings | None = None,
+        around: Callable[[KafkaStreams, Application, Views], Surrounding] | None = None,
     ) -> None:
-        self._topology = topology
+        self._around = around
+        #: What it runs.
+        self.topology = topology
         self._config = config
         self._spark = spark
         self._server = server
@@ -174,7 +148,7 @@ class KafkaStreams:
             self._move(State.REBALANCING)
         self._once = once
         try:
-            preflight.check(self._topology, self._config)
+            preflight.check(self.topology, self._config)
             self._config = config = with_broker(self._config)
             self._ownership = _ask_for_ownership(config)  # while Spark starts
             self._spark = self._spark or spark_session(config)
@@ -287,6 +261,19 @@ class KafkaStreams:
         """What each task last reported: its records, dropped ones, stream time, state and next offsets."""
         return self.statistics.tasks()
 
+    def look(self) -> list[Seen]:
+        """What was seen of the topology's nodes lately, for the console; lanes look for some seconds from now on."""
+        return [] if self._launched is None else self._launched.look()
+
+    def lanes(self) -> dict[int, list[str]]:
+        """The names of the tasks in each lane, which is a process; none before they are assigned."""
+        return {} if self._launched is None else self._launched.lanes
+
+    @property
+    def config(self) -> StreamsConfig:
+        """How and where it runs; once it is started, with the address of the broker that it has found."""
+        return self._config
+
     @property
     def metrics_port(self) -> int | None:
         """Where Prometheus can ask for the metrics; None if they are not served."""
@@ -307,7 +294,7 @@ class KafkaStreams:
             NotReady: the application is not running.
         """
         with self._lock:
-            if self._state in _NOT_ASKED:
+            if self._state in NOT_ASKED:
                 raise NotReady(
                     "stores can be asked while the application runs",
                     detail=f"it is {self._state.value}",
@@ -324,12 +311,13 @@ class KafkaStreams:
 
     def _start_views(self) -> Views:
         if self._server is None:
-            views = Views(self._topology, self._config)
+            views = Views(self.topology, self._config)
             views.start()
             return views
         from millstream.server.views.serving import ServedViews  # an HTTP server, which few applications need
 
-        self._served = ServedViews(self._topology, self._config, self._server)
+        around = None if self._around is None else partial(self._around, self)
+        self._served = ServedViews(self.topology, self._config, self._server, around)
         self._served.start()
         return self._served.views
 
@@ -428,7 +416,7 @@ class KafkaStreams:
         before, self._launched = self._launched, None
         if before is not None:
             before.remove()
-        self._launched = launch(self._topology, self._config, self._spark, self._ownership)
+        self._launched = launch(self.topology, self._config, self._spark, self._ownership)
         self._begin()
 
     def _wait_for_ownership(self) -> bool:
@@ -595,7 +583,7 @@ class KafkaStreams:
     def _move(self, new: State) -> None:
         with self._changed:
             old = self._state
-            if new is old or new not in _AFTER[old]:
+            if new is old or new not in AFTER[old]:
                 return
             self._state = new
             self._changed.notify_all()

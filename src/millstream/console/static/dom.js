@@ -5,7 +5,7 @@ export function h(name, attributes = {}, ...children) {
   for (const [key, value] of Object.entries(attributes ?? {})) {
     if (value === undefined || value === null || value === false) continue;
     if (key.startsWith("on")) element.addEventListener(key.slice(2), value);
-    else if (key in { value: 1, checked: 1, disabled: 1, selected: 1 }) element[key] = value;
+    else if (key in { value: 1, checked: 1, disabled: 1, selected: 1 } && name !== "progress") element[key] = value;
     else element.setAttribute(key === "class" ? "class" : key, value === true ? "" : String(value));
   }
   element.append(...children.flat().filter((child) => child !== null && child !== undefined && child !== false));
@@ -55,6 +55,11 @@ export function table(columns, rows, caption) {
         const found = cell(row);
         return h("td", { class: kind }, found instanceof Node ? found : found === null || found === undefined ? "–" : String(found));
       }))))));
+}
+
+// A bar that says how much is done, from 0 to 1, with a word about it.
+export function progress(share, text) {
+  return h("div", { class: "progress" }, h("progress", { max: "1", value: String(share), "aria-label": text }), h("span", { class: "soft" }, `${Math.floor(share * 100)} % ${text}`));
 }
 
 export function notice(text, bad = false) {

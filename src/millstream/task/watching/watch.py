@@ -200,6 +200,11 @@ class Watch:
             time.sleep(_LOOK_SECONDS * (0.5 + (number * 7 % 11) / 10))  # not in step with the work
 
 
+def watching(watch: Watch | None, task: Task, *, flushes: bool = False) -> AbstractContextManager[None]:
+    """See `Watch.at`; nothing if nobody ever looked."""
+    return _NOBODY if watch is None else watch.at(task, flushes=flushes)
+
+
 def _done(task: Task, is_flush: bool) -> int:
     """A number that grows with the work: records processed; of a flush, records put out."""
     return task.waiting_outputs if is_flush else task.metrics.processed_records

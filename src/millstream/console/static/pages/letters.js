@@ -28,7 +28,7 @@ async function open(place, topic, session, signal) {
   const keyOf = (letter) => `${letter.partition}/${letter.offset}`;
 
   const visible = () => found.letters.filter((letter) => (alsoDone.checked || !letter.done) && (cause === null || letter.cause === cause)
-    && JSON.stringify([letter.key?.text, letter.value?.text, letter.message, letter.cause, letter.headers]).toLowerCase().includes(filter.value.toLowerCase()));
+    && JSON.stringify([letter.key?.text, letter.value?.text, letter.message, letter.cause, letter.node, letter.headers]).toLowerCase().includes(filter.value.toLowerCase()));
 
   async function again() {
     chosen.clear();
@@ -88,7 +88,7 @@ async function open(place, topic, session, signal) {
       ["From", (letter) => `${letter.from.topic ?? "?"}${letter.from.offset ? ` ${letter.from.partition}:${letter.from.offset}` : ""}`, "key"],
       ["Key", (letter) => dataCell(letter.key), "data"],
       ["Value", (letter) => dataCell(letter.value), "data"],
-      ["Error", (letter) => h("details", {}, h("summary", {}, `${letter.cause}: ${(letter.message ?? "").split("\n")[0]}`), h("pre", {}, letter.stacktrace ?? ""), letter.headers.map(([header, text]) => h("pre", {}, `${header}: ${text}`)))],
+      ["Error", (letter) => h("details", {}, h("summary", {}, `${letter.cause}: ${(letter.message ?? "").split("\n")[0]}`), letter.node ? h("p", {}, "At node ", h("span", { class: "mono" }, letter.node)) : null, h("pre", {}, letter.stacktrace ?? ""), letter.headers.map(([header, text]) => h("pre", {}, `${header}: ${text}`)))],
       ["State", (letter) => letter.done ? h("span", { class: "badge good" }, letter.done.what) : h("button", { ...readOnly, class: "edit", onclick: () => edit(letter) }, "Mend")],
     ], letters.slice(0, MOST_SHOWN), "Letters"));
   }
