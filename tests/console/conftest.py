@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import contextlib
 import json
+import os
 import subprocess
 import sys
 import threading
@@ -143,7 +144,8 @@ def application(served: Served, tmp_path_factory: pytest.TempPathFactory) -> Ite
     command = [sys.executable, "-m", "millstream.cli", "run", str(Path(__file__).parent / "shop.py"), "--console", "-q"]
     command += ["--bootstrap-servers", served.bootstrap_servers, "--users-file", str(directory / "users")]
     command += ["--checkpoint", str(directory / "checkpoint")]
-    process = subprocess.Popen(command, cwd=directory, stderr=subprocess.PIPE, text=True)  # noqa: S603 - it is ours
+    environment = {**os.environ, "XDG_STATE_HOME": str(directory)}
+    process = subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True)  # noqa: S603 - it is ours
     selling = Selling(served)
     try:
         url = next(line.split()[-1] for line in process.stderr or () if "the console is at" in line)
@@ -193,3 +195,13 @@ def admin_browser(browser: Browser) -> Browser:
     browser.resize(1280, 900)
     browser.log_in(*ADMIN)
     return browser
+
+
+@pytest.fixture
+def application_browser(browser: Browser, application: Running) -> Iterator[Browser]:
+    """The same with the console of the application."""
+    before, browser.url = browser.url, application.url
+    browser.resize(1280, 900)
+    browser.log_in(*ADMIN)
+    yield browser
+    browser.url = before

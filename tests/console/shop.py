@@ -49,7 +49,7 @@ prices = builder.table(
 sales = builder.stream("sales").filter(lambda customer, sale: sale["amount"] > 0)
 sales.group_by_key(Grouped(Serdes.string, Serdes.json)).windowed_by(
     SessionWindows.of_inactivity_gap(timedelta(minutes=5))
-).count(materialized=Materialized("visits"))
+).count(materialized=Materialized("visits", dsl_store="in_memory"))
 by_product = (
     sales.map_values(score)
     .select_key(lambda customer, sale: sale["product"])

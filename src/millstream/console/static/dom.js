@@ -82,5 +82,6 @@ export function ask(title, content, { yes = "OK", danger = false } = {}) {
   });
 }
 
+export const plural = (number, one, many = `${one}s`) => `${count(number)} ${number === 1 ? one : many}`;
 export const time = (ms) => new Date(ms).toISOString().replace("T", " ").replace("Z", "");
 export const count = (number) => number === null || number === undefined ? "–" : Number(number).toLocaleString("en-US");

@@ -1,10 +1,11 @@
 // A topology as the server draws it, with figures at its topics and nodes, and what there is to say of what is chosen.
 
-import { count, fill, h, svg, table, time, update } from "./dom.js";
+import { count, fill, h, svg, time, update } from "./dom.js";
 
 const FAR_BEHIND = 1000;
 // A node is hot if so much of the time goes into it, while there is that much to do.
 const HOT_SHARE = 0.3, BUSY = 0.1;
+const LEAST_SCALE = 0.7;
 
 export function drawing(found) {
   const place = h("div", { class: "drawing", tabindex: "0", role: "region", "aria-label": "Drawing" });
@@ -13,6 +14,8 @@ export function drawing(found) {
   const picture = document.importNode(new DOMParser().parseFromString(found.svg, "image/svg+xml").documentElement, true);
   picture.removeAttribute("role");
   picture.querySelector("title")?.remove();
+  // As wide as there is room, unless its texts would be too small to be read.
+  picture.style.minWidth = `${Number(picture.getAttribute("width")) * LEAST_SCALE}px`;
   place.append(picture);
   const pills = makePills(picture);
   let latest = found, before = null, chosen = null;
@@ -70,11 +73,11 @@ function makePills(picture) {
   for (const part of picture.querySelectorAll("[data-topic],[data-node]")) {
     const box = part.querySelector("rect");
     const [x, y, width, height] = ["x", "y", "width", "height"].map((name) => Number(box.getAttribute(name)));
-    const shape = svg("rect", { class: "pill", height: 17, rx: 8.5, y: y - 9 });
-    const label = svg("text", { class: "figure", "text-anchor": "middle", y: y + 3.5 });
+    const isTopic = part.hasAttribute("data-topic"), up = isTopic ? 11 : 0;
+    const shape = svg("rect", { class: "pill", height: 17, rx: 8.5, y: y - 9 - up });
+    const label = svg("text", { class: "figure", "text-anchor": "middle", y: y + 3.5 - up });
     const bar = svg("rect", { class: "share", x: x + 6, y: y + height - 5, height: 2.5, width: 0, rx: 1 });
     const shown = svg("g", { class: "figures", "aria-hidden": "true" }, bar, shape, label);
-    const isTopic = part.hasAttribute("data-topic");
     const show = (text, share, hot) => {
       if (!shown.isConnected) part.after(shown);  // not inside: what is chosen is called by its name alone
       label.textContent = text;
@@ -127,7 +130,7 @@ function showDetails(details, found, part) {
     line("Comes after", known.before?.join(", "));
     line("Goes on to", known.after?.join(", "));
     more.push(h("h4", {}, "Last records, some of them"), seen?.last.length
-      ? table([["Time", (one) => time(one.timestamp), "time"], ["Key", (one) => one.key, "data"], ["Value", (one) => one.value, "data"]], seen.last, "Last records")
+      ? h("ul", { class: "last" }, seen.last.map((one) => h("li", {}, h("span", { class: "soft" }, time(one.timestamp)), h("pre", {}, h("b", {}, one.key), `  ${one.value}`))))
       : h("p", { class: "soft" }, "None was seen since this page is open."));
   } else if (store !== null) {
     line("Kind", "store");

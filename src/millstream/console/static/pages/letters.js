@@ -1,5 +1,5 @@
 import { get, post } from "../api.js";
-import { ask, count, fill, h, notice, table, time } from "../dom.js";
+import { ask, count, fill, h, notice, plural, table, time } from "../dom.js";
 import { dataCell } from "./topics.js";
 
 const MOST_SHOWN = 200;
@@ -82,7 +82,7 @@ async function open(place, topic, session, signal) {
       } }, `Replay ${chosen.size}`),
       h("button", { id: "done", ...readOnly, disabled, onclick: () => act("done", places(), "Marked as done.") }, "Mark as done"),
       h("button", { id: "reopen", ...readOnly, disabled, onclick: () => act("open", places(), "Open again.") }, "Open again"));
-    fill(list, h("p", { class: "soft" }, `${count(letters.length)} letters${letters.length > MOST_SHOWN ? `, the newest ${MOST_SHOWN} are shown` : ""}`), table([
+    fill(list, h("p", { class: "soft" }, `${plural(letters.length, "letter")}${letters.length > MOST_SHOWN ? `, the newest ${MOST_SHOWN} are shown` : ""}`), table([
       ["Choose", (letter) => h("input", { type: "checkbox", "aria-label": `letter ${keyOf(letter)}`, checked: chosen.has(keyOf(letter)), onchange: (event) => { if (event.target.checked) chosen.set(keyOf(letter), letter); else chosen.delete(keyOf(letter)); show(); } })],
       ["Time", (letter) => time(letter.timestamp), "time"],
       ["From", (letter) => `${letter.from.topic ?? "?"}${letter.from.offset ? ` ${letter.from.partition}:${letter.from.offset}` : ""}`, "key"],

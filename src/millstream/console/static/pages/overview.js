@@ -9,13 +9,25 @@ export function stateBadge(state) {
 
 const seconds = (value) => value >= 1 ? `${value.toFixed(1)} s` : `${Math.round(value * 1000)} ms`;
 
+const STAGES = { read: "reading records", process: "the topology's own work", save: "saving state", write: "writing outputs and changelogs" };
+
+// What lanes did with their time so far.
+function showStages(totals) {
+  const all = Object.keys(STAGES).map((name) => totals[`${name}-seconds-total`] ?? 0);
+  const sum = all.reduce((one, other) => one + other, 0) || 1;
+  return [h("h3", {}, "Where the time of lanes went"),
+    h("div", { class: "stages", "aria-hidden": "true" }, all.map((value, index) => h("span", { class: `line-${index}`, "data-share": (value / sum).toFixed(3) }))),
+    h("div", { class: "legend" }, Object.values(STAGES).map((text, index) => h("span", {}, h("span", { class: `swatch line-${index}` }), `${text}: ${Math.round((all[index] / sum) * 100)} %, ${seconds(all[index])}`)))];
+}
+
 export async function overview({ content, every, session, signal }) {
   const tiles = h("div", { class: "tiles" });
   const charts = h("div", { class: "charts" });
   const queries = h("div", {});
   const isService = session.kind === "service";
+  const stages = isService ? null : h("section", { class: "card" });
   fill(content, h("h2", {}, "Overview"), tiles, charts,
-    h("section", { class: "card" }, h("h3", {}, isService ? "Persistent queries" : "The application"), queries));
+    h("section", { class: "card" }, h("h3", {}, isService ? "Persistent queries" : "The application"), queries), stages);
   every(2, async () => {
     const found = await get("/overview", {}, signal);
     const tile = (name, value, text, bad) => h("div", { class: bad ? "tile bad" : "tile", "data-tile": name }, h("b", {}, value), h("span", {}, text));
@@ -34,6 +46,10 @@ export async function overview({ content, every, session, signal }) {
     const drawn = [["Records per second", rates], ["Records behind", lag], ...(batch ? [["Seconds per batch", batch]] : [])];
     const width = Math.max(280, (charts.clientWidth - 16 * (drawn.length - 1)) / (charts.clientWidth > 700 ? drawn.length : 1) - 34);
     update(charts, ...drawn.map(([title, series]) => h("section", { class: "card" }, chart(title, times, series ?? {}, Math.round(width)))));
+    if (stages) {
+      update(stages, ...showStages(found.totals));
+      for (const part of stages.querySelectorAll("[data-share]")) part.style.flexGrow = part.getAttribute("data-share");
+    }
     update(queries, found.queries.length === 0 ? h("p", { class: "soft" }, "There are none yet: ", h("a", { href: "#/sql" }, "write one"), ".") : table([
       [isService ? "Query" : "Name", (query) => h("a", { href: `#/topology/${encodeURIComponent(query.id)}` }, query.id)],
       ["State", (query) => stateBadge(query.state)],

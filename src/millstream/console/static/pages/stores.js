@@ -1,14 +1,14 @@
 // The stores of an application: rows by key, prefix, range, window, session and version, through its views.
 
 import { stores as ask } from "../api.js";
-import { count, fill, h, table, time } from "../dom.js";
+import { count, fill, h, plural, table, time } from "../dom.js";
 import { shownValue } from "./sql.js";
 
 const MOST = 500;
 
 // What can be asked of each kind of store: name, title, fields, path and parameters.
 const key = ["key", "Key"], from = ["from", "From"], to = ["to", "Up to"];
-const since = ["from", "From time"], until = ["to", "To time"], asOf = ["as_of", "At time"];
+const since = ["from", "From time (UTC)"], until = ["to", "To time (UTC)"], asOf = ["as_of", "At time (UTC)"];
 const fromKey = ["from_key", "From key"], toKey = ["to_key", "Up to key"];
 const some = ({ key: _, ...rest }) => rest;
 const KEYS = [
@@ -106,7 +106,7 @@ function browse(place, store, wanted, signal) {
   arrange();
   if (wanted !== undefined && fields.has("key")) fields.get("key").value = wanted;
   fill(place, h("section", { class: "card" }, h("h3", { class: "mono" }, store.name),
-    h("p", { class: "soft" }, `${store.kind}; keys ${store.key_serde}, values ${store.value_serde}; ${store.global ? "the same everywhere" : `${count(store.partitions)} partitions`}; changelog ${store.topic}.`),
+    h("p", { class: "soft" }, `${store.kind}; keys ${store.key_serde}, values ${store.value_serde}; ${store.global ? "the same everywhere" : plural(store.partitions, "partition")}; changelog ${store.topic}.`),
     h("form", { onsubmit: look }, inputs), answer));
   look();
 }
@@ -118,6 +118,6 @@ function standing(found, rows, ms) {
   const ages = lags.map((lag) => lag.stale_ms).filter((age) => age !== null);
   const age = ages.length ? `, read up ${count(Math.max(...ages))} ms ago` : "";
   return h("p", { class: "soft", id: "found" },
-    rows.length >= MOST ? `The first ${MOST} rows` : `${count(rows.length)} ${rows.length === 1 ? "row" : "rows"}`, ` in ${Math.round(ms)} ms; `,
+    rows.length >= MOST ? `The first ${MOST} rows` : plural(rows.length, "row"), ` in ${Math.round(ms)} ms; `,
     h("span", { class: `badge ${behind ? "warn" : "good"}`, id: "staleness" }, behind ? `${count(behind)} changes behind` : "up to date"), age);
 }

@@ -73,13 +73,14 @@ async function topic(place, name, session, signal, problem) {
     follow.textContent = "Stop";
     const { signal: left } = following;
     const lines = h("div", { id: "live" });
-    const status = h("p", { class: "soft", "aria-live": "polite" }, "Waiting for new records …");
+    const status = h("p", { class: "soft", "aria-live": "polite" }, "Asking …");
     fill(records, status, lines);
     let total = 0, shown = [], after = null;
     try {
       // Of records that come quickly the last are told: more could not be read anyway.
       while (!left.aborted) {
         const found = await get(`${path}/new`, { after: after && Object.entries(after).map((at) => at.join(":")).join(",") }, left);
+        if (!after) status.textContent = "Waiting for new records …";
         after = found.after;
         total += found.count;
         if (found.records.length) {

@@ -9,7 +9,7 @@ export async function topology({ content, parts, session, every, signal }) {
   const choose = h("select", { onchange: () => { location.hash = `#/topology/${encodeURIComponent(choose.value)}`; } },
     names.queries.map((name) => h("option", { value: name, selected: name === id }, name)));
   const place = h("div", {});
-  fill(content, h("h2", {}, "Topology"), h("div", { class: "row" }, h("label", {}, session.kind === "service" ? "Query" : "Application", choose),
+  fill(content, h("h2", {}, "Topology"), h("div", { class: "row" }, session.kind === "service" ? h("label", {}, "Query", choose) : null,
     h("p", { class: "soft hint" }, "Figures are of the lanes of this server, and sampled while this page is open: records per second, and the share of the time.")), place);
   let drawn = null;
   every(2, async () => {
