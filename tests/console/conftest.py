@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 from confluent_kafka import Producer
-from tests.ksqldb.system.server_process import Client
+from tests.ksqldb.system.server_process import Client, until
 
 from millstream.config import StreamsConfig
 from millstream.console.service.console import ServiceConsole
@@ -36,6 +36,13 @@ HOSTILE = "<script>window.hurt = 1</script><img src=x onerror='window.hurt = 2'>
 _START_SECONDS = 180.0
 
 
+def _client(url: str, user: tuple[str, str]) -> Client:
+    made = Client(url)
+    made.headers["content-type"] = "application/json"
+    made.headers["authorization"] = "Basic " + base64.b64encode(":".join(user).encode()).decode()
+    return made
+
+
 @dataclass(frozen=True)
 class Served:
     """A running server."""
@@ -45,10 +52,7 @@ class Served:
 
     def client(self, user: tuple[str, str] = ADMIN) -> Client:
         """Asks as somebody."""
-        made = Client(self.url)
-        made.headers["content-type"] = "application/json"
-        made.headers["authorization"] = "Basic " + base64.b64encode(":".join(user).encode()).decode()
-        return made
+        return _client(self.url, user)
 
     def run(self, statements: str) -> Any:
         """Execute statements."""
@@ -129,6 +133,10 @@ class Running:
     url: str
     write: Callable[..., None]
 
+    def client(self) -> Client:
+        """Asks it."""
+        return _client(self.url, ADMIN)
+
 
 @pytest.fixture(scope="package")
 def application(served: Served, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
@@ -145,17 +153,19 @@ def application(served: Served, tmp_path_factory: pytest.TempPathFactory) -> Ite
     command += ["--bootstrap-servers", served.bootstrap_servers, "--users-file", str(directory / "users")]
     command += ["--checkpoint", str(directory / "checkpoint")]
     environment = {**os.environ, "XDG_STATE_HOME": str(directory)}
-    process = subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True)  # noqa: S603 - it is ours
     selling = Selling(served)
-    try:
-        url = next(line.split()[-1] for line in process.stderr or () if "the console is at" in line)
-        threading.Thread(target=lambda: list(process.stderr or ()), daemon=True).start()  # so that it is never full
-        selling.start()
-        yield Running(url.removesuffix("/console"), served.write)
-    finally:
-        selling.stop()
-        process.terminate()
-        process.wait(60)
+    with subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True) as process:  # noqa: S603 - ours
+        lines = process.stderr or ()
+        try:
+            url = next(line.split()[-1] for line in lines if "the console is at" in line).removesuffix("/console")
+            threading.Thread(target=lambda: list(lines), daemon=True).start()  # so that it is never full
+            selling.start()
+            found = Running(url, served.write)
+            until(lambda: b'"tea"' in found.client().request("GET", "/stores/income/keys")[1], _START_SECONDS)
+            yield found
+        finally:
+            selling.stop()
+            process.terminate()
 
 
 class Selling:

@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 
 from selenium.webdriver.common.keys import Keys
+from selenium.webdriver.remote.webelement import WebElement
 
 from . import checks
 from .browser import Browser
@@ -63,8 +64,13 @@ def test_figures_move(admin_browser: Browser, served: Served) -> None:
     assert focused.startswith("CTAS_TOTALS"), "who is at a query stays there while figures move"
 
 
-def test_the_drawing_tells_of_its_nodes(admin_browser: Browser) -> None:
+def test_the_drawing_tells_of_its_nodes(admin_browser: Browser, served: Served) -> None:
+    def sell() -> list[WebElement]:
+        served.write("orders", "customer-1", json.dumps({"PRODUCT": "tea", "AMOUNT": 1}))
+        return admin_browser.all("[data-node] + .figures")
+
     admin_browser.open("topology")
+    admin_browser.wait(sell)  # lanes look as long as the page is open
     topic = admin_browser.one("[data-topic=orders]")
     admin_browser.wait(lambda: any("behind" in figure.text for figure in admin_browser.all(".figure")))
     topic.send_keys(Keys.ENTER)  # as with a keyboard
@@ -73,6 +79,7 @@ def test_the_drawing_tells_of_its_nodes(admin_browser: Browser) -> None:
         "arguments[0].dispatchEvent(new MouseEvent('click', {bubbles: true}))", admin_browser.one("[data-node]")
     )
     admin_browser.says("Reads topics")
+    admin_browser.says("'customer-1'", ".details")
     assert admin_browser.errors() == []
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -57,6 +57,24 @@ def watched(topology: Topology, times: int = 1, **config: Any) -> tuple[Task, Wa
         with watch.at(task, flushes=True):
             task.commit()
     return task, watch
+
+
+@pytest.fixture(autouse=True)
+def _nobody_looks_on(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Who looks in a test looks no more when it is over."""
+    looking: list[Watch] = []
+    look = Watch.look
+
+    def noted(watch: Watch, seconds: float) -> None:
+        looking.append(watch)
+        look(watch, seconds)
+
+    monkeypatch.setattr(Watch, "look", noted)
+    yield
+    for watch in looking:
+        look(watch, -1)
+        if watch._looking is not None:
+            watch._looking.join()
 
 
 def relative(watch: Watch) -> dict[str, float]:

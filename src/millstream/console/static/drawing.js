@@ -4,7 +4,7 @@ import { count, fill, h, svg, time, update } from "./dom.js";
 
 const FAR_BEHIND = 1000;
 // A node is hot if so much of the time goes into it, while there is that much to do.
-const HOT_SHARE = 0.3, BUSY = 0.1;
+const HOT_SHARE = 0.3, BUSY = 0.05;
 const LEAST_SCALE = 0.7;
 
 export function drawing(found) {

@@ -23,11 +23,16 @@ _PACKAGE = str(Path(__file__).parents[2])
 _LIBRARIES = tuple({sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")})
 
 
+def is_fused(frame: FrameType) -> bool:
+    """Whether it is one of a function that the task has written; there are other generated ones, of SQL."""
+    return frame.f_code.co_filename.startswith(GENERATED) and NODES in frame.f_globals
+
+
 def failing_node(error: BaseException, operators: Mapping[str, Operator]) -> str | None:
     """The name of the innermost node that was at work when the error was raised."""
     found = None
     for frame, line in _frames(error.__traceback__):
-        if frame.f_code.co_filename.startswith(GENERATED):
+        if is_fused(frame):
             found = frame.f_globals[NODES].get(line, found)
             continue
         owner = frame.f_locals.get("self")

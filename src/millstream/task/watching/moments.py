@@ -6,7 +6,7 @@ from types import FrameType
 from typing import Final, NamedTuple
 
 from millstream.processors.operator import Operator
-from millstream.task.errors.failures import GENERATED, NODES
+from millstream.task.errors.failures import NODES, is_fused
 from millstream.task.runner import Runner
 from millstream.task.task import Task
 
@@ -30,14 +30,15 @@ def moment(frame: FrameType | None) -> Moment | None:
     node = None
     while frame is not None:
         code = frame.f_code
-        if node is None and code.co_filename.startswith(GENERATED):
+        if node is None and is_fused(frame):
             node = frame.f_globals[NODES].get(frame.f_lineno)
         elif node is None and code in _LOOPS:
             node = frame.f_locals["queue"].source.name  # it reads, and turns bytes into objects
         else:
             owner = frame.f_locals.get("self")
             if isinstance(owner, Task):
-                return Moment(owner.context.application_id, node)
+                context = getattr(owner, "context", None)  # none yet if the task is being made
+                return None if context is None else Moment(context.application_id, node)
             if node is None and isinstance(owner, Operator):
                 node = owner.name
         frame = frame.f_back

@@ -15,7 +15,7 @@ from types import FrameType
 from typing import Any, Final
 
 from millstream.processors.operator import Operator
-from millstream.task.errors.failures import ENTRIES, GENERATED
+from millstream.task.errors.failures import ENTRIES, is_fused
 from millstream.task.runner import Runner
 
 #: A trace ends after so many records of sources, entries of nodes, or seconds.
@@ -65,14 +65,19 @@ class Trace:
             self._stop()
 
     def _called(self, frame: FrameType, event: str, argument: Any) -> Any:
-        code = frame.f_code
+        try:
+            return self._entered(frame)
+        except Exception:  # who is only looked at must not fail for it
+            return self._stop()
+
+    def _entered(self, frame: FrameType) -> Any:
         caller = frame.f_back
         if caller is not None and caller.f_code in _LOOPS and _is_forward(frame):
             if self.records == MOST_RECORDS or self._is_enough():
                 return self._stop()
             self.records += 1
             self._enter(caller.f_locals["queue"].source.name, *_record(frame))
-        if code.co_filename.startswith(GENERATED):
+        if is_fused(frame):
             return self._line
         if _is_forward(frame):
             owner = frame.f_locals.get("self")
@@ -87,7 +92,7 @@ class Trace:
         if event == "line" and not self._is_over:
             for node, key, value in frame.f_globals[ENTRIES].get(frame.f_lineno, ()):
                 names = frame.f_locals
-                self._enter(node, names[key], names[value], names["timestamp"])
+                self._enter(node, names.get(key), names.get(value), names["timestamp"])
         return self._line
 
     def _enter(self, node: str, key: Any, value: Any, timestamp: int) -> None:
@@ -123,6 +128,6 @@ def _is_counted(caller: FrameType | None, owner: Operator) -> bool:
     """Whether an operator has the record already: it calls itself, or its work is written into the caller."""
     if caller is None:
         return False
-    if caller.f_code.co_filename.startswith(GENERATED):
+    if is_fused(caller):
         return any(node == owner.name for found in caller.f_globals[ENTRIES].values() for node, _, _ in found)
     return caller.f_locals.get("self") is owner
