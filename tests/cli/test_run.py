@@ -197,7 +197,7 @@ def test_with_its_console(
 ) -> None:
     monkeypatch.setenv("MILLSTREAM_BOOTSTRAP_SERVERS", "mine:1")
     assert run("run", app())[0] == 0
-    assert application.served == (None, None)
+    assert application.served[0] is None
     users = tmp_path / "users"
     users.write_text("ann:word\neve:look:readonly\n")
     assert run("run", app(), "--console", "--users-file", str(users))[0] == 0
