@@ -56,6 +56,7 @@ def watched(topology: Topology, times: int = 1, **config: Any) -> tuple[Task, Wa
         now[0] += 0.4
         with watch.at(task, flushes=True):
             task.commit()
+        now[0] += 0.2
     return task, watch
 
 

@@ -173,7 +173,8 @@ class Watch:
     def _take(self, trace: Trace, work: _Work, kind: tuple[str, bool], before: int) -> None:
         now = self._clock()
         self._free_at = now + trace.seconds / _TRACED_SHARE
-        self._not_before[kind] = now + _TRACE_SECONDS  # in between it is another's turn
+        if trace.entries:
+            self._not_before[kind] = now + _TRACE_SECONDS  # in between it is another's turn
         work.entries.update(trace.entries)
         work.traced += trace.done - before if kind[1] else trace.records
         for node, found in trace.last.items():
