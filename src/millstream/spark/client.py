@@ -7,7 +7,6 @@ import logging
 import signal
 import threading
 import time
-import uuid
 from collections.abc import Callable
 from datetime import timedelta
 from functools import partial
@@ -27,7 +26,7 @@ from millstream.spark.driver.ownership import Ownership
 from millstream.spark.driver.setting_aside import SetAside
 from millstream.spark.driver.statistics import Statistics
 from millstream.spark.failures import is_marked, of_spark, story_of
-from millstream.spark.launch import Launched, launch
+from millstream.spark.launch import Launched, ask_for_ownership, launch
 from millstream.spark.startup import preflight
 from millstream.spark.startup.log_file import append, log_file_of
 from millstream.spark.startup.session import spark_session
@@ -150,7 +149,7 @@ class KafkaStreams:
         try:
             preflight.check(self.topology, self._config)
             self._config = config = with_broker(self._config)
-            self._ownership = _ask_for_ownership(config)  # while Spark starts
+            self._ownership = ask_for_ownership(config)  # while Spark starts
             self._spark = self._spark or spark_session(config)
             if config.metrics_port is not None:
                 self._metrics = MetricsServer(
@@ -404,7 +403,7 @@ class KafkaStreams:
         """Be the owner, with the id of the checkpoint that is there now, or of the one to be made."""
         if self._ownership is not None:
             self._ownership.close()
-        self._ownership = _ask_for_ownership(self._config)
+        self._ownership = ask_for_ownership(self._config)
         self._wait_for_ownership()
 
     def _launch_from_checkpoint(self) -> None:
@@ -589,14 +588,3 @@ class KafkaStreams:
             self._changed.notify_all()
         for listener in self._listeners:
             listener(new, old)
-
-
-def _ask_for_ownership(config: StreamsConfig) -> Ownership:
-    """Begin to ask for the ownership of an application, with the id of its checkpoint, or of the one to be made."""
-    checkpoint = Checkpoint(checkpoint_location(config))
-    known = None
-    with contextlib.suppress(CheckpointDamaged):  # another one is made, by the owner
-        known = checkpoint.known_id()
-    if known is not None:
-        return Ownership(config, known)
-    return Ownership(config, uuid.uuid4().hex[:12], checkpoint.known_id)

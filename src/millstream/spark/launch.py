@@ -17,7 +17,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from millstream.changelogs import changelogs_of, new_topics
 from millstream.config import StreamsConfig
-from millstream.errors import StreamsError
+from millstream.errors import CheckpointDamaged, StreamsError
 from millstream.kafka.admin import Admin
 from millstream.kafka.topics import progress_topic
 from millstream.spark.calls import client as lane_client
@@ -108,6 +108,17 @@ class Launched:
         )
         writer = writer.trigger(availableNow=True) if once else writer.trigger(processingTime="0 seconds")
         return writer.start()
+
+
+def ask_for_ownership(config: StreamsConfig) -> Ownership:
+    """Begin to ask for the ownership of an application, with the id of its checkpoint, or of the one to be made."""
+    checkpoint = Checkpoint(checkpoint_location(config))
+    known = None
+    with contextlib.suppress(CheckpointDamaged):  # another one is made, by the owner
+        known = checkpoint.known_id()
+    if known is not None:
+        return Ownership(config, known)
+    return Ownership(config, uuid.uuid4().hex[:12], checkpoint.known_id)
 
 
 def launch(topology: Topology, config: StreamsConfig, session: SparkSession, ownership: Ownership) -> Launched:
