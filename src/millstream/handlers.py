@@ -108,6 +108,7 @@ class ErrorHandlerContext:
             ("topic", self.topic),
             ("partition", str(self.partition)),
             ("offset", str(self.offset)),
+            ("node", self.processor_node_id),  # Kafka Streams does not tell it
         ):
             # Text from outside may hold what is no Unicode; a dead letter must not fail for it.
             headers.add(f"__streams.errors.{name}", None if text is None else text.encode(errors="replace"))

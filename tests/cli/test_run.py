@@ -16,6 +16,7 @@ import pytest
 import millstream.cli.commands.run as run_module
 from millstream.cli import progress
 from millstream.config import StreamsConfig
+from millstream.console.application.console import ApplicationConsole
 from millstream.kafka.detached import DetachedBroker
 from millstream.spark.life import State
 
@@ -41,13 +42,16 @@ class Application:
     """Stands for a `KafkaStreams`: it has ended at once, or after some looks at it."""
 
     configs: list[StreamsConfig]
+    #: The server and what is put around its HTTP.
+    served: tuple[Any, Any] = (None, None)
     looks = 0
     failure = None
 
     url = None
 
-    def __init__(self, topology: Any, config: StreamsConfig, server: Any = None) -> None:
+    def __init__(self, topology: Any, config: StreamsConfig, server: Any = None, around: Any = None) -> None:
         self.configs.append(config)
+        type(self).served = (server, around)
 
     def start(self, *, once: bool) -> None:
         pass
@@ -186,3 +190,17 @@ def test_ctrl_c_is_answered_at_once() -> None:
     assert output == ""
     assert process.returncode == -signal.SIGINT
     assert errors.count("stopping after this batch") == 1
+
+
+def test_with_its_console(
+    run: Run, app: Callable[..., str], application: type[Application], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("MILLSTREAM_BOOTSTRAP_SERVERS", "mine:1")
+    assert run("run", app())[0] == 0
+    assert application.served[0] is None
+    users = tmp_path / "users"
+    users.write_text("ann:word\neve:look:readonly\n")
+    assert run("run", app(), "--console", "--users-file", str(users))[0] == 0
+    server, around = application.served
+    assert (server.port, server.users, server.readers) == (0, (("ann", "word"), ("eve", "look")), ("eve",))
+    assert around is ApplicationConsole

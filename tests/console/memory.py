@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
-from millstream.console.looking import GroupLag
+from millstream.console.kafka.looking import GroupLag
 from millstream.errors import MillstreamError
 from millstream.kafka.admin import Partition
 from millstream.kafka.group_admin import Group, Member
 from millstream.sql.engine.topics import InMemoryTopics, TopicRecord
+from millstream.task.watching.watch import Seen
 
 
 class MemoryLooking:
@@ -54,9 +55,22 @@ class MemoryLanes:
     def __init__(self) -> None:
         self.known: dict[str, dict[str, float]] = {}
         self.lanes = {0, 1}
+        self.seen: list[Seen] = []
 
     def told(self) -> dict[str, dict[str, float]]:
         return {query: dict(found) for query, found in self.known.items()}
 
-    def tasks(self) -> dict[str, dict[int, tuple[int, int]]]:
-        return {query: {0: (2, 0), 1: (0, 1), 7: (9, 9)} for query in self.known}
+    def figures(self) -> dict[str, dict[str, float]]:
+        return {
+            query: {"process-total": found["processed"], "records-lag": found.get("lag", 0.0)}
+            for query, found in self.known.items()
+        }
+
+    def tasks(self) -> dict[str, dict[int, tuple[tuple[str, ...], Mapping[str, float]]]]:
+        return {query: {0: (("0_0", "0_1"), {}), 1: ((), {"0_2": 0.4}), 7: (("0_9",), {})} for query in self.known}
+
+    def places(self) -> dict[int, tuple[str, int]]:
+        return {lane: ("here", 100 + lane) for lane in self.lanes}
+
+    def look(self, query_id: str, seconds: float) -> list[Seen]:
+        return self.seen

@@ -11,9 +11,9 @@ from urllib.parse import quote
 
 import pytest
 
-from millstream.console.app import ConsoleApp
 from millstream.console.files import SECURITY_HEADERS
-from millstream.console.overview import Overview
+from millstream.console.service.console import ServiceConsoleApp
+from millstream.console.service.overview import Overview
 from millstream.ksqldb.commands.execution.sandbox import RememberingRunner
 from millstream.ksqldb.rest.app import RestApp
 from millstream.ksqldb.rest.errors import restate
@@ -26,6 +26,7 @@ from millstream.sql.engine.queries import Queries
 from millstream.sql.engine.topics import InMemoryTopics, TopicDescription, TopicRecord
 from millstream.sql.formats import InMemoryRegistry, RegisteredSchema
 from millstream.sql.functions.registry import default_registry
+from millstream.task.watching.watch import Seen, SeenNode, SeenRecord
 
 from ..ksqldb.rest.memory import MemoryService
 from ..server.asgi import Reply, call
@@ -51,7 +52,9 @@ class World:
         self.looking = MemoryLooking(self.topics)
         service = MemoryService()
         self.rest = RestApp(service, settings)
-        self.app = ConsoleApp(self.rest, service, lambda: self.context, self.lanes, self.looking, "shop", settings)
+        self.app = ServiceConsoleApp(
+            self.rest, service, lambda: self.context, self.lanes, self.looking, "shop", settings
+        )
         self._guard = Guard(self.app, settings, self.app.open_paths, restate=restate)
 
     def ask(self, path: str, body: Any = None, *, user: str | None = "ann:word", **headers: str) -> Reply:
@@ -173,12 +176,14 @@ def test_no_lag_is_told_while_the_broker_is_away(world: World) -> None:
 def test_rates_are_made_of_what_was_noted(world: World) -> None:
     now = [100.0]
     overview = Overview(lambda: world.context, world.lanes, world.looking, lambda: now[0])
-    for processed, seconds in ((0.0, 5.0), (50.0, 5.0), (70.0, 5.0), (10.0, 5.0)):  # in the end a lane begins anew
-        world.lanes.known = {"q": {"processed": processed}}
-        overview.sample()
-        now[0] += seconds
-    history = overview.history()
+    for processed, lag in ((0.0, 90.0), (50.0, 40.0), (70.0, 20.0), (10.0, 0.0)):  # in the end a lane begins anew
+        world.lanes.known = {"q": {"processed": processed, "lag": lag}}
+        overview.history.sample()
+        now[0] += 5.0
+    history = overview.history.told()
     assert history["rates"] == {"q": [10.0, 4.0, 0.0]}
+    assert history["lag"] == {"q": [40.0, 20.0, 0.0]}
+    assert overview.history.rates() == {"q": 0.0}
     assert history["times"] == [105_000, 110_000, 115_000]
 
 
@@ -346,6 +351,46 @@ def test_lanes_and_their_tasks(world: World) -> None:
     found = world.got("/lanes")
     assert found["members"] == [{"client": "lane", "host": "here", "slots": [1, 2]}]
     assert found["here"] == [
-        {"lane": 0, "queries": [{"query": "q", "tasks": 2, "restoring": 0}]},
-        {"lane": 1, "queries": [{"query": "q", "tasks": 0, "restoring": 1}]},
+        {
+            "lane": 0,
+            "host": "here",
+            "process": 100,
+            "queries": [{"query": "q", "tasks": ["0_0", "0_1"], "restoring": {}}],
+        },
+        {
+            "lane": 1,
+            "host": "here",
+            "process": 101,
+            "queries": [{"query": "q", "tasks": [], "restoring": {"0_2": 0.4}}],
+        },
     ]
+
+
+def test_what_lanes_see_of_nodes_is_put_together(world: World) -> None:
+    (totals, _) = [query.id for query in world.context.queries]
+    record = SeenRecord("'a'", "1", 5)
+    world.lanes.seen = [
+        Seen(50, 20, {"KSTREAM-SOURCE-0000000000": SeenNode(100.0, 15, (record,)), "B": SeenNode(1.0, 5)}),
+        Seen(50, 20, {"KSTREAM-SOURCE-0000000000": SeenNode(50.0, 5)}),
+    ]
+    seen = world.got(f"/topology/{totals}")["seen"]
+    assert seen["busy"] == 0.4
+    assert seen["nodes"]["KSTREAM-SOURCE-0000000000"] == {
+        "rate": 150.0,
+        "share": 0.5,
+        "last": [{"key": "'a'", "value": "1", "timestamp": 5}],
+    }
+    assert seen["nodes"]["B"]["share"] == 0.125
+
+
+def test_a_topic_is_followed(world: World) -> None:
+    world.topics.write(TopicRecord("orders", None, b"old", 0))
+    first = world.got("/topics/orders/new")
+    assert (first["records"], first["after"], first["count"]) == ([], {"0": 1}, 0)
+    for number in range(300):
+        world.topics.write(TopicRecord("orders", None, b"%d" % number, number))
+    second = world.got("/topics/orders/new?after=0:1")
+    assert (second["after"], second["count"], len(second["records"])) == ({"0": 301}, 300, 200)
+    assert second["records"][0]["value"]["text"] == "299"
+    assert world.got("/topics/orders/new?after=0:301")["records"] == []
+    assert world.ask("/console/api/topics/orders/new?after=x:1").status == 400

@@ -6,25 +6,14 @@ import json
 import os
 from functools import partial
 from pathlib import Path
-from typing import Any
 
-from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.keys import Keys
+from selenium.webdriver.remote.webelement import WebElement
 
+from . import checks
 from .browser import Browser
 from .conftest import HOSTILE, READER, Served
 
-_RUN_AXE = """
-const done = arguments[arguments.length - 1];
-const told = (one) => [one.impact, one.id, one.nodes.map((node) => node.html)];
-axe.run(document, arguments[0]).then((found) => done(found.violations.map(told)));
-"""
-_FOCUSABLE = """
-window.numbered = [...document.querySelectorAll("a[href], button, input, select, textarea, summary, [role=button]")]
-  .filter((element) => !element.disabled && element.checkVisibility() && !element.closest(".skip"));
-return window.numbered.length;
-"""
-_WHERE = "return String(window.numbered.indexOf(document.activeElement));"
 PAGES = {
     "overview": "Persistent queries",
     "topology": "Statement",
@@ -37,25 +26,23 @@ PAGES = {
 
 
 def test_every_page_opens_without_an_error_in_the_browsers_log(admin_browser: Browser) -> None:
-    for page, text in PAGES.items():
-        admin_browser.open(page)
-        admin_browser.says(text)
-        assert admin_browser.errors() == [], page
+    checks.open_without_complaints(admin_browser, PAGES)
 
 
 def test_pictures_for_the_documentation(admin_browser: Browser, tmp_path: Path) -> None:
-    """Into a folder that MILLSTREAM_CONSOLE_PICTURES names, for `docs/images`; else only to see that it works."""
-    admin_browser.resize(1040, 660)
-    folder = Path(os.environ.get("MILLSTREAM_CONSOLE_PICTURES", tmp_path)).absolute()
-    for page, text in PAGES.items():
+    folder = checks.pictures_into(os.environ.get("MILLSTREAM_CONSOLE_PICTURES"), tmp_path)
+    admin_browser.resize(1180, 760)
+    for page in ("overview", "sql", "state/TOTALS", "topics/orders", "letters/orders-dlq", "lanes"):
         admin_browser.prefer("dark" if page == "sql" else "light")
         admin_browser.open(page)
-        admin_browser.says(text)
+        admin_browser.says(PAGES[page])
         if page == "sql":
             statement = "SELECT id, product, amount FROM orders WHERE amount > 50 EMIT CHANGES LIMIT 6;"
             keys = ("-- large orders as they come\n", statement, Keys.CONTROL + Keys.ENTER)
             admin_browser.one("#statement").send_keys(*keys)
             admin_browser.says("6 rows in", "#answer")
+        if page == "overview":
+            admin_browser.wait(lambda: admin_browser.all(".chart .line"))
         file = folder / f"console-{page.partition('/')[0]}.png"
         admin_browser.picture(file)
         assert file.stat().st_size > 10_000
@@ -77,8 +64,13 @@ def test_figures_move(admin_browser: Browser, served: Served) -> None:
     assert focused.startswith("CTAS_TOTALS"), "who is at a query stays there while figures move"
 
 
-def test_the_drawing_tells_of_its_nodes(admin_browser: Browser) -> None:
+def test_the_drawing_tells_of_its_nodes(admin_browser: Browser, served: Served) -> None:
+    def sell() -> list[WebElement]:
+        served.write("orders", "customer-1", json.dumps({"PRODUCT": "tea", "AMOUNT": 1}))
+        return admin_browser.all("[data-node] + .figures")
+
     admin_browser.open("topology")
+    admin_browser.wait(sell)  # lanes look as long as the page is open
     topic = admin_browser.one("[data-topic=orders]")
     admin_browser.wait(lambda: any("behind" in figure.text for figure in admin_browser.all(".figure")))
     topic.send_keys(Keys.ENTER)  # as with a keyboard
@@ -87,6 +79,7 @@ def test_the_drawing_tells_of_its_nodes(admin_browser: Browser) -> None:
         "arguments[0].dispatchEvent(new MouseEvent('click', {bubbles: true}))", admin_browser.one("[data-node]")
     )
     admin_browser.says("Reads topics")
+    admin_browser.says("'customer-1'", ".details")
     assert admin_browser.errors() == []
 
 
@@ -228,41 +221,15 @@ def test_one_who_only_looks_can_change_nothing(browser: Browser, served: Served)
 
 
 def test_a_phones_width_works(admin_browser: Browser) -> None:
-    admin_browser.resize(375, 720, phone=True)
-    for page, text in PAGES.items():
-        admin_browser.open(page)
-        admin_browser.says(text)
-        width = admin_browser.script("return document.documentElement.scrollWidth")
-        assert width <= 375, page
+    checks.fit_a_phone(admin_browser, PAGES)
 
 
 def test_nothing_serious_stands_in_the_way_of_those_who_see_or_move_differently(admin_browser: Browser) -> None:
-    check = (Path(__file__).parent / "axe" / "axe.min.js").read_text(encoding="utf-8")
-    colours: dict[str, Any] = {"runOnly": ["color-contrast"]}
-    for scheme, options in (("light", {}), ("dark", colours)):  # only the colours differ
-        admin_browser.prefer(scheme)
-        for page, text in PAGES.items():
-            admin_browser.open(page)
-            admin_browser.says(text)
-            admin_browser.script(check)
-            found = admin_browser.driver.execute_async_script(_RUN_AXE, options)
-            assert [(impact, what) for impact, what, _ in found if impact in ("serious", "critical")] == [], page
+    checks.have_nothing_serious_in_the_way(admin_browser, PAGES)
 
 
 def test_the_keyboard_alone_reaches_everything(admin_browser: Browser) -> None:
-    """What can be clicked can be focused: nothing is a button only for a mouse."""
-    for page, text in PAGES.items():
-        admin_browser.open(page)
-        admin_browser.says(text)
-        reached: set[str] = set()
-        wanted = admin_browser.script(_FOCUSABLE)
-        admin_browser.script("document.activeElement?.blur()")
-        for _ in range(wanted + 20):
-            ActionChains(admin_browser.driver).send_keys(Keys.TAB).perform()
-            reached.add(admin_browser.script(_WHERE))
-            if len(reached) >= wanted:
-                break
-        assert len(reached) >= wanted, page
+    checks.are_reached_by_keyboard(admin_browser, PAGES)
 
 
 def test_a_wrong_password_is_told(browser: Browser) -> None:

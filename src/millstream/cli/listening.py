@@ -20,6 +20,13 @@ TokenFile = Annotated[
         "--token-file", envvar="MILLSTREAM_TOKEN_FILE", help="A file of tokens, one a line: requests must bring one."
     ),
 ]
+UsersFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--users-file",
+        help="A file of name:password, or name:password:readonly, one a line: requests must bring one, or a token.",
+    ),
+]
 Certificate = Annotated[Path | None, typer.Option("--certificate", help="Serve over TLS with this certificate, PEM.")]
 Key = Annotated[Path | None, typer.Option("--key-file", help="The certificate's private key, PEM.")]
 Authorities = Annotated[

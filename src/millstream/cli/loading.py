@@ -12,6 +12,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import cloudpickle
+
 from millstream.agents.app import App
 from millstream.config import StreamsConfig
 from millstream.dsl.builder import StreamsBuilder
@@ -79,7 +81,7 @@ def _load_file(path: Path) -> ModuleType:
         if Path(getattr(known, "__file__", None) or "").resolve() == path:
             return known
         raise ArgumentError(f"{path.name} cannot be loaded", detail=f"there is another module {name}", hint="rename it")
-    # As `python app.py` does: what lies beside the file can be imported, also by Spark's workers.
+    # As `python app.py` does: what lies beside the file can be imported.
     if str(path.parent) not in sys.path:
         sys.path.insert(0, str(path.parent))
     spec = importlib.util.spec_from_file_location(name, path)
@@ -93,6 +95,9 @@ def _load_file(path: Path) -> ModuleType:
     except BaseException:
         del sys.modules[name]
         raise
+    # As those of `python app.py` do, its functions go along: Spark's workers would find the file only if it lay in the
+    # current directory.
+    cloudpickle.register_pickle_by_value(module)
     return module
 
 

@@ -1,8 +1,8 @@
-"""The console as an application around a server's REST: its pages, and what they ask."""
+"""A console as an application around another: its pages, and how what they ask is answered."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Any
 
 import msgspec
@@ -10,30 +10,21 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route, Router
 
-from millstream.console.explaining import explained
 from millstream.console.files import PAGE, SECURITY_HEADERS, page_response, static_files
-from millstream.console.lanes import lanes_json
-from millstream.console.letters import DeadLetters, Letter
-from millstream.console.looking import KafkaLooking, Looking
-from millstream.console.names import dependents_json, sources_json
-from millstream.console.overview import Lanes, Overview
-from millstream.console.topics import groups_json, produce, records_json, topic_json, topics_json
-from millstream.console.topology import topology_json
-from millstream.ksqldb.api import Service
-from millstream.ksqldb.server import ServerParts
 from millstream.server.authentication import Asker
 from millstream.server.guard import ASKER, Application, Receive, Scope, Send
 from millstream.server.problems import BadRequest, Problem
 from millstream.server.settings import ServerSettings
 from millstream.server.threads import Threads
-from millstream.sql.engine.context import Context
 
 _API = f"{PAGE}/api"
 _HEADERS = {**SECURITY_HEADERS, "cache-control": "no-store"}
-#: How many records are shown unless more are asked for.
-_FEW = 50
 
 Handler = Callable[[Request], Awaitable[Response]]
+#: What a path under `/console/api` answers, as JSON.
+Looks = Mapping[str, Callable[[Request], Any]]
+#: The same for those that change something: the body of the request comes as JSON, too.
+Changes = Mapping[str, Callable[[Request, Any], Any]]
 
 
 class ConsoleApp:
@@ -41,58 +32,17 @@ class ConsoleApp:
 
     Args:
         other: who answers all else.
-        service: what the server is.
-        context: the state of its engine.
-        lanes: where its queries run.
-        looking: asks Kafka.
-        name: what the service is called in Kafka.
+        looks: what is asked with GET.
+        changes: what is asked with POST, by those who may.
         settings: limits.
     """
 
-    def __init__(
-        self,
-        other: Application,
-        service: Service,
-        context: Callable[[], Context],
-        lanes: Lanes,
-        looking: Looking,
-        name: str,
-        settings: ServerSettings,
-    ) -> None:
+    def __init__(self, other: Application, looks: Looks, changes: Changes, settings: ServerSettings) -> None:
         self._other = other
-        self._service = service
-        self._context = context
-        self._lanes = lanes
-        self._looking = looking
-        self._name = name
         self._threads = Threads("millstream-console", settings)
         self._files = static_files()
-        self.overview = Overview(context, lanes, looking)
-        self._letters = DeadLetters(looking, context, name)
-        gets: dict[str, Callable[[Request], Any]] = {
-            "/session": self._session,
-            "/overview": self._overview,
-            "/topology/{query}": self._topology,
-            "/explain": self._explain,
-            "/names": self._names,
-            "/dependents": self._dependents,
-            "/topics": lambda request: topics_json(self._looking, self._name),
-            "/topics/{topic}": lambda request: topic_json(self._looking, request.path_params["topic"]),
-            "/topics/{topic}/groups": lambda request: groups_json(self._looking, request.path_params["topic"]),
-            "/topics/{topic}/records": self._records,
-            "/letters": lambda request: self._letters.likely_topics(),
-            "/letters/{topic}": lambda request: self._letters.letters(request.path_params["topic"]),
-            "/letters/{topic}/{partition:int}/{offset:int}": self._letter,
-            "/lanes": lambda request: lanes_json(self._lanes, self._looking, self._name),
-        }
-        posts: dict[str, Callable[[Request, Any], Any]] = {
-            "/topics/{topic}/records": self._produce,
-            "/letters/{topic}/replay": self._replay,
-            "/letters/{topic}/done": lambda request, given: self._mark(request, given, done=True),
-            "/letters/{topic}/open": lambda request, given: self._mark(request, given, done=False),
-        }
-        routes = [Route(_API + path, self._looked(answer), methods=["GET"]) for path, answer in gets.items()]
-        routes += [Route(_API + path, self._changed(answer), methods=["POST"]) for path, answer in posts.items()]
+        routes = [Route(_API + path, self._looked(answer), methods=["GET"]) for path, answer in looks.items()]
+        routes += [Route(_API + path, self._changed(answer), methods=["POST"]) for path, answer in changes.items()]
         self._router = Router(routes, redirect_slashes=False)
 
     @property
@@ -112,12 +62,8 @@ class ConsoleApp:
             await self._router(scope, receive, send)
 
     def close(self) -> None:
-        """Take no more requests, and leave the brokers."""
-        self.overview.close()
+        """Take no more requests."""
         self._threads.close()
-        self._looking.close()
-
-    # --- how requests are answered
 
     def _looked(self, answer: Callable[[Request], Any]) -> Handler:
         async def handler(request: Request) -> Response:
@@ -127,7 +73,7 @@ class ConsoleApp:
 
     def _changed(self, answer: Callable[[Request, Any], Any]) -> Handler:
         async def handler(request: Request) -> Response:
-            if not _asker(request).may_change:
+            if not asker_of(request).may_change:
                 raise Problem(403, "ReadOnly", "you may look, and change nothing")
             # A form of another page cannot send this type, whatever its browser says of where it is from.
             if request.headers.get("content-type", "").partition(";")[0].strip() != "application/json":
@@ -140,118 +86,11 @@ class ConsoleApp:
 
         return handler
 
-    # --- answers
 
-    def _session(self, request: Request) -> Any:
-        asker = _asker(request)
-        info = self._service.info()
-        return {
-            "user": asker.name,
-            "mayChange": asker.may_change,
-            "version": info.version,
-            "service": info.service_id,
-            "cluster": info.kafka_cluster_id,
-            "status": info.status.value,
-            "state": self._service.state.value,
-        }
-
-    def _overview(self, request: Request) -> Any:
-        context = self._context()
-        return {
-            "state": self._service.state.value,
-            "queries": self.overview.queries(),
-            "history": self.overview.history(),
-            "lanes": len(self._lanes.lanes),
-            "pushQueries": [{"id": query.id, "sql": query.sql} for query in context.push_queries()],
-            "sources": len(context.catalogue.sources),
-        }
-
-    def _topology(self, request: Request) -> Any:
-        query = self._context().queries.get(request.path_params["query"])
-        if query is None:
-            raise Problem(404, "UnknownQuery", f"there is no query {request.path_params['query']}")
-        figures = self._lanes.told().get(query.id, {})
-        return {**topology_json(query), "figures": figures, "lags": self.overview.lags().get(query.id, {})}
-
-    def _explain(self, request: Request) -> Any:
-        query = explained(self._context(), request.query_params.get("sql", ""))
-        return {**topology_json(query), "figures": {}, "lags": {}}
-
-    def _names(self, request: Request) -> Any:
-        context = self._context()
-        return {"sources": sources_json(context), "queries": [query.id for query in list(context.queries)]}
-
-    def _dependents(self, request: Request) -> Any:
-        return dependents_json(self._context(), request.query_params.get("name", ""))
-
-    def _records(self, request: Request) -> Any:
-        count = _number(request, "count")
-        return records_json(
-            self._looking,
-            request.path_params["topic"],
-            self._context().registry,
-            partition=_number(request, "partition"),
-            offset=_number(request, "offset"),
-            count=_FEW if count is None else count,
-        )
-
-    def _letter(self, request: Request) -> Any:
-        return self._letters.letter(**request.path_params)
-
-    def _produce(self, request: Request, given: Any) -> Any:
-        produce(self._context().topics, request.path_params["topic"], given)
-        return {"written": 1}
-
-    def _replay(self, request: Request, given: Any) -> Any:
-        count = self._letters.replay(request.path_params["topic"], _letters(given), _asker(request).name)
-        return {"replayed": count}
-
-    def _mark(self, request: Request, given: Any, *, done: bool) -> Any:
-        count = self._letters.mark(request.path_params["topic"], _letters(given), _asker(request).name, done=done)
-        return {"marked": count}
-
-
-class Console(ConsoleApp):
-    """The console around a server, see `KsqlServer`.
-
-    Args:
-        parts: the server's.
-    """
-
-    def __init__(self, parts: ServerParts) -> None:
-        super().__init__(
-            parts.rest,
-            parts.service,
-            lambda: parts.service.context,
-            parts.lanes,
-            KafkaLooking(parts.config),
-            parts.config.application_id,
-            parts.http,
-        )
-        self.overview.start()
-
-
-def _asker(request: Request) -> Asker:
+def asker_of(request: Request) -> Asker:
+    """Who asks."""
     found = request.scope.get(ASKER)
     return found if isinstance(found, Asker) else Asker()
-
-
-def _number(request: Request, name: str) -> int | None:
-    text = request.query_params.get(name)
-    if text is None:
-        return None
-    if not text.isascii() or not text.isdigit():
-        raise BadRequest(f"{name} is a number", detail=f"it is {text!r}")
-    return int(text)
-
-
-def _letters(given: Any) -> list[Letter]:
-    try:
-        return msgspec.convert(given["letters"], list[Letter])
-    except (KeyError, TypeError, msgspec.ValidationError) as error:
-        raise BadRequest(
-            "the body names letters", detail=str(error), hint='{"letters": [{"partition": 0, "offset": 5}]}'
-        ) from error
 
 
 def _json(content: Any) -> Response:

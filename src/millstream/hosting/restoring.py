@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import re
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from typing import NamedTuple
 
@@ -53,13 +53,19 @@ class Restoring(NamedTuple):
         return cls(found["task"] or "", int(found["percent"] or 100), found["rest"] or "")
 
 
-def fill(config: StreamsConfig, logs: Mapping[Partition, Sequence[StateStore]], ends: Mapping[Partition, int]) -> int:
+def fill(
+    config: StreamsConfig,
+    logs: Mapping[Partition, Sequence[StateStore]],
+    ends: Mapping[Partition, int],
+    tell: Callable[[float], None] | None = None,
+) -> int:
     """Fill stores from partitions of changelogs, up to before an offset; answers how many records came.
 
     Args:
         config: the application's configuration.
         logs: of each partition, the stores that it has.
         ends: the offsets; a partition without one is empty.
+        tell: hears how much is there, from 0 to 1.
     """
     ranges = {partition: (0, end) for partition in logs if (end := ends.get(partition, 0))}
     progress = _Progress(sum(end for _, end in ranges.values()))
@@ -68,6 +74,8 @@ def fill(config: StreamsConfig, logs: Mapping[Partition, Sequence[StateStore]], 
             for store in logs[partition]:
                 redo(store, records)
             progress.add(len(records), records[-1][4] + 1, partition)
+            if tell is not None:
+                tell(progress.share)
     progress.end()
     return progress.count
 
@@ -95,6 +103,11 @@ class _Progress:
                 "restoring from Kafka, %d %% (%s records, %s per second, %d s left)",
                 *(100 * done // max(1, self._total), f"{self.count:,}", f"{rate:,.0f}", left),
             )
+
+    @property
+    def share(self) -> float:
+        """How much is there, from 0 to 1."""
+        return sum(self._at.values()) / max(1, self._total)
 
     def end(self) -> None:
         """All is there."""

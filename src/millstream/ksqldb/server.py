@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Protocol, Self
+from typing import Any, Self
 
 from millstream.config import StreamsConfig
 from millstream.connect.access import ConnectAccess
@@ -22,7 +22,7 @@ from millstream.ksqldb.queries.desk import QueryDesk
 from millstream.ksqldb.rest.app import RestApp
 from millstream.ksqldb.rest.serving import http_server
 from millstream.ksqldb.service import HeadlessService, KsqlService
-from millstream.server.guard import Receive, Scope, Send
+from millstream.server.guard import Surrounding
 from millstream.server.listening import Listener
 from millstream.server.settings import ServerSettings
 from millstream.sql.engine.api import configured_registry
@@ -48,20 +48,6 @@ class ServerParts:
     lanes: LaneQueries
     config: StreamsConfig
     http: ServerSettings
-
-
-class Surrounding(Protocol):
-    """An ASGI application that answers some requests itself, and leaves the others to REST."""
-
-    @property
-    def open_paths(self) -> Iterable[str]:
-        """Paths that need no authentication."""
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request."""
-
-    def close(self) -> None:
-        """Take no more requests."""
 
 
 class KsqlServer:

@@ -6,7 +6,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterable, MutableMapping
 from http import HTTPStatus
-from typing import Any
+from typing import Any, Protocol
 
 from starlette.exceptions import HTTPException
 
@@ -23,6 +23,21 @@ Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 Application = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+
+class Surrounding(Protocol):
+    """An ASGI application that answers some requests itself, and leaves the others to the one that it is put around."""
+
+    @property
+    def open_paths(self) -> Iterable[str]:
+        """Paths that need no authentication."""
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request."""
+
+    def close(self) -> None:
+        """Take no more requests."""
+
 
 #: Where an application finds who asks: an `Asker` in the scope of a request.
 ASKER = "millstream.asker"

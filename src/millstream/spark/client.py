@@ -7,8 +7,9 @@ import logging
 import signal
 import threading
 import time
-import uuid
+from collections.abc import Callable
 from datetime import timedelta
+from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, overload
 
@@ -18,19 +19,21 @@ from pyspark.sql.streaming.query import StreamingQuery
 from millstream.config import StreamsConfig
 from millstream.errors import CheckpointDamaged, FencedError, MillstreamError, NotReady, StreamsError
 from millstream.kafka.embedded import with_broker
+from millstream.server.guard import Application, Surrounding
 from millstream.server.settings import ServerSettings
 from millstream.spark.driver.metrics import MetricsServer
 from millstream.spark.driver.ownership import Ownership
 from millstream.spark.driver.setting_aside import SetAside
 from millstream.spark.driver.statistics import Statistics
 from millstream.spark.failures import is_marked, of_spark, story_of
-from millstream.spark.launch import Launched, launch
-from millstream.spark.life import AFTER, State, StateListener, UncaughtAction, UncaughtExceptionHandler
+from millstream.spark.launch import Launched, ask_for_ownership, launch
+from millstream.spark.life import AFTER, NOT_ASKED, State, StateListener, UncaughtAction, UncaughtExceptionHandler
 from millstream.spark.startup import preflight
 from millstream.spark.startup.log_file import append, log_file_of
 from millstream.spark.startup.session import spark_session
 from millstream.spark.startup.signals import StopSignals, say
 from millstream.spark.state.checkpoint import Checkpoint, checkpoint_location
+from millstream.task.watching.watch import Seen
 from millstream.topology.topology import Topology
 from millstream.views.answers import KeyMetadata, PartitionLag, StoreMetadata
 from millstream.views.api import Views
@@ -40,11 +43,9 @@ from millstream.views.readonly import View, read_only
 if TYPE_CHECKING:
     from millstream.server.views.serving import ServedViews
 
+__all__ = ["KafkaStreams", "State", "UncaughtAction"]
+
 log = logging.getLogger("millstream.client")
-
-
-#: States in which stores cannot be asked.
-_NOT_ASKED = {State.CREATED, State.PENDING_SHUTDOWN, State.NOT_RUNNING, State.PENDING_ERROR, State.ERROR}
 
 
 _POLL_SECONDS = 0.05
@@ -70,6 +71,7 @@ class KafkaStreams:
         config: how and where.
         spark: an existing session; by default one is made, or the process's own is taken.
         server: answer questions to stores over HTTP, too, and ask other instances that do.
+        around: puts something around that HTTP, such as the console (`millstream.console.application`).
     """
 
     def __init__(
@@ -79,8 +81,11 @@ class KafkaStreams:
         spark: SparkSession | None = None,
         *,
         server: ServerSettings | None = None,
+        around: Callable[[KafkaStreams, Application, Views], Surrounding] | None = None,
     ) -> None:
-        self._topology = topology
+        self._around = around
+        #: What it runs.
+        self.topology = topology
         self._config = config
         self._spark = spark
         self._server = server
@@ -139,9 +144,9 @@ class KafkaStreams:
             self._move(State.REBALANCING)
         self._once = once
         try:
-            preflight.check(self._topology, self._config)
+            preflight.check(self.topology, self._config)
             self._config = config = with_broker(self._config)
-            self._ownership = _ask_for_ownership(config)  # while Spark starts
+            self._ownership = ask_for_ownership(config)  # while Spark starts
             self._spark = self._spark or spark_session(config)
             if config.metrics_port is not None:
                 self._metrics = MetricsServer(
@@ -262,6 +267,19 @@ class KafkaStreams:
         """What each task last reported: its records, dropped ones, stream time, state and next offsets."""
         return self.statistics.tasks()
 
+    def look(self) -> list[Seen]:
+        """What was seen of the topology's nodes lately, for the console; lanes look for some seconds from now on."""
+        return [] if self._launched is None else self._launched.look()
+
+    def lanes(self) -> dict[int, list[str]]:
+        """The names of the tasks in each lane, which is a process; none before they are assigned."""
+        return {} if self._launched is None else self._launched.lanes
+
+    @property
+    def config(self) -> StreamsConfig:
+        """How and where it runs; once it is started, with the address of the broker that it has found."""
+        return self._config
+
     @property
     def metrics_port(self) -> int | None:
         """Where Prometheus can ask for the metrics; None if they are not served."""
@@ -282,7 +300,7 @@ class KafkaStreams:
             NotReady: the application is not running.
         """
         with self._lock:
-            if self._state in _NOT_ASKED:
+            if self._state in NOT_ASKED:
                 raise NotReady(
                     "stores can be asked while the application runs",
                     detail=f"it is {self._state.value}",
@@ -299,12 +317,13 @@ class KafkaStreams:
 
     def _start_views(self) -> Views:
         if self._server is None:
-            views = Views(self._topology, self._config)
+            views = Views(self.topology, self._config)
             views.start()
             return views
         from millstream.server.views.serving import ServedViews  # an HTTP server, which few applications need
 
-        self._served = ServedViews(self._topology, self._config, self._server)
+        around = None if self._around is None else partial(self._around, self)
+        self._served = ServedViews(self.topology, self._config, self._server, around)
         self._served.start()
         return self._served.views
 
@@ -391,7 +410,7 @@ class KafkaStreams:
         """Be the owner, with the id of the checkpoint that is there now, or of the one to be made."""
         if self._ownership is not None:
             self._ownership.close()
-        self._ownership = _ask_for_ownership(self._config)
+        self._ownership = ask_for_ownership(self._config)
         self._wait_for_ownership()
 
     def _launch_from_checkpoint(self) -> None:
@@ -403,7 +422,7 @@ class KafkaStreams:
         before, self._launched = self._launched, None
         if before is not None:
             before.remove()
-        self._launched = launch(self._topology, self._config, self._spark, self._ownership)
+        self._launched = launch(self.topology, self._config, self._spark, self._ownership)
         self._begin()
 
     def _wait_for_ownership(self) -> bool:
@@ -576,14 +595,3 @@ class KafkaStreams:
             self._changed.notify_all()
         for listener in self._listeners:
             listener(new, old)
-
-
-def _ask_for_ownership(config: StreamsConfig) -> Ownership:
-    """Begin to ask for the ownership of an application, with the id of its checkpoint, or of the one to be made."""
-    checkpoint = Checkpoint(checkpoint_location(config))
-    known = None
-    with contextlib.suppress(CheckpointDamaged):  # another one is made, by the owner
-        known = checkpoint.known_id()
-    if known is not None:
-        return Ownership(config, known)
-    return Ownership(config, uuid.uuid4().hex[:12], checkpoint.known_id)

@@ -17,10 +17,11 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from millstream.changelogs import changelogs_of, new_topics
 from millstream.config import StreamsConfig
-from millstream.errors import StreamsError
+from millstream.errors import CheckpointDamaged, StreamsError
 from millstream.kafka.admin import Admin
 from millstream.kafka.topics import progress_topic
 from millstream.spark.calls import client as lane_client
+from millstream.spark.calls import onlookers
 from millstream.spark.calls.dismissal import dismiss
 from millstream.spark.calls.run_directory import drivers_directory
 from millstream.spark.calls.shipping import PROGRAM, shipped
@@ -40,6 +41,7 @@ from millstream.spark.startup.session import is_here, lanes_of
 from millstream.spark.state.checkpoint import Checkpoint, Remembered, checkpoint_location, run_name
 from millstream.spark.state.origin import Origin
 from millstream.spark.topics.written import made_topics, written_topics
+from millstream.task.watching.watch import Seen
 from millstream.topology.nodes import SourceNode
 from millstream.topology.topology import Topology
 
@@ -63,6 +65,16 @@ class Launched:
         dismiss(self.directory, 0 if self.program.driver is None else self.program.lanes)
         self.logs.close()
         shutil.rmtree(self.directory, ignore_errors=True)
+
+    def look(self) -> list[Seen]:
+        """What lanes on this machine have seen of the topology's nodes lately; they look for some seconds more."""
+        return onlookers.look(self.directory, self.program.lanes)
+
+    @property
+    def lanes(self) -> dict[int, list[str]]:
+        """The names of the tasks in each lane."""
+        plan, count = self.program.plan, self.program.lanes
+        return {lane: [task_id.name for task_id in plan.tasks_of_lane(lane, count)] for lane in range(count)}
 
     def start_query(self, statistics: Statistics, ownership: Ownership, *, once: bool) -> StreamingQuery:
         """Start the streaming query."""
@@ -97,6 +109,17 @@ class Launched:
         )
         writer = writer.trigger(availableNow=True) if once else writer.trigger(processingTime="0 seconds")
         return writer.start()
+
+
+def ask_for_ownership(config: StreamsConfig) -> Ownership:
+    """Begin to ask for the ownership of an application, with the id of its checkpoint, or of the one to be made."""
+    checkpoint = Checkpoint(checkpoint_location(config))
+    known = None
+    with contextlib.suppress(CheckpointDamaged):  # another one is made, by the owner
+        known = checkpoint.known_id()
+    if known is not None:
+        return Ownership(config, known)
+    return Ownership(config, uuid.uuid4().hex[:12], checkpoint.known_id)
 
 
 def launch(topology: Topology, config: StreamsConfig, session: SparkSession, ownership: Ownership) -> Launched:

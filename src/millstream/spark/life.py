@@ -32,6 +32,10 @@ AFTER = {
 }
 
 
+#: States in which stores cannot be asked.
+NOT_ASKED = {State.CREATED, State.PENDING_SHUTDOWN, State.NOT_RUNNING, State.PENDING_ERROR, State.ERROR}
+
+
 class UncaughtAction(Enum):
     """What an uncaught-exception handler decides."""
 

@@ -11,7 +11,8 @@ writes a function of the whole tree, with the user's functions and the sinks' se
 What it does is what the operators' `process` does (`millstream.processors.stateless`, `aggregate`). Other operators are
 called, and so are those with several parents, which have a function of their own.
 
-A traceback shows these lines. The namespace tells which node a line belongs to, under `NODES`.
+A traceback shows these lines. The namespace tells which node a line belongs to, under `NODES`, and at which lines
+records enter nodes, under `ENTRIES`.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from millstream.processors.aggregate import NULL, StreamAggregate
 from millstream.processors.operator import Forward, Operator, forward_to_nobody
 from millstream.processors.tables.to_stream import TableToStream
 from millstream.records import Record
-from millstream.task.errors.failures import GENERATED, NODES
+from millstream.task.errors.failures import ENTRIES, GENERATED, NODES
 from millstream.task.sink import SinkOperator
 from millstream.topology.nodes import Node
 
@@ -94,7 +95,8 @@ class _Lines:
         self._fuser = fuser
         self._lines = ["def forward(key, value, timestamp, headers):"]
         self._nodes: dict[int, str] = {}
-        self._namespace: dict[str, Any] = {NODES: self._nodes}
+        self._entries: dict[int, list[tuple[str, str, str]]] = {}
+        self._namespace: dict[str, Any] = {NODES: self._nodes, ENTRIES: self._entries}
         self._names = 0
 
     def add(self, depth: int, text: str, node: str) -> None:
@@ -129,7 +131,10 @@ class _Lines:
         """Write what a node and its children do."""
         operator = self._fuser.operators[name]
         write = _WRITERS.get(type(operator)) or _LEAVES[type(operator)]
+        first = len(self._lines) + 1
         write(self, name, operator, key, value, depth)
+        if len(self._lines) >= first:
+            self._entries.setdefault(first, []).append((name, key, value))
 
     def block(self, head: str, name: str, key: str, value: str, depth: int, child: str | None = None) -> None:
         """Write a compound statement whose body is what the children of a node do, or one of them."""

@@ -95,7 +95,8 @@ class SinkOperator(Operator):
 
     def _writer(self, topic: str) -> Callable[[Any, Any, int, Headers | None], None]:
         """`process` for a plain topic, all it needs in reach."""
-        serialize_key, serialize_value, append, unwritable = self.plain(topic)
+        serdes = self._serdes_for(topic)
+        serialize_key, serialize_value, append = serdes[0].serialize, serdes[1].serialize, self._append
 
         def write(key: Any, value: Any, timestamp: int, headers: Headers | None) -> None:
             try:
@@ -110,7 +111,7 @@ class SinkOperator(Operator):
                     )
                 )
             except Exception as error:
-                unwritable(Record(key, value, timestamp, headers), error)
+                self._errors.unwritable(self.name, topic, Record(key, value, timestamp, headers), serdes, error)
 
         return write
 

@@ -193,6 +193,11 @@ class Task:
         self._outputs.clear()
         return outputs
 
+    @property
+    def waiting_outputs(self) -> int:
+        """How many records `take_outputs` would give."""
+        return len(self._outputs)
+
     def take_changes(self) -> dict[str, dict[bytes, bytes | None]]:
         """The logged changes of stores since the last call."""
         return self._stores.take_changes()

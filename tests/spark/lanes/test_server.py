@@ -19,6 +19,7 @@ from millstream.hosting.transactions import ProducerStuck
 from millstream.spark.calls.frames import receive, send
 from millstream.spark.calls.handshake import greet_lane
 from millstream.spark.calls.label import Label, labelled
+from millstream.spark.calls.onlookers import Onlookers
 from millstream.spark.calls.pulse import PulseTaker
 from millstream.spark.exchange.handover import Handover
 from millstream.spark.exchange.parcels import Parcel, pack, unpack
@@ -240,7 +241,7 @@ def path(tmp_path: Path) -> Path:
 
 
 def place(path: Path, driver: int | None = os.getpid(), executor: int | None = None) -> server._Place:
-    return server._Place(str(path), driver, executor, PulseTaker(path))
+    return server._Place(str(path), driver, executor, PulseTaker(path), Onlookers(path))
 
 
 def test_a_lane_whose_socket_is_gone_ends_and_leaves_the_rest(path: Path) -> None:

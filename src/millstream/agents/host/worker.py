@@ -18,8 +18,10 @@ from millstream.config import StreamsConfig
 from millstream.kafka.admin import Admin
 from millstream.kafka.embedded import with_broker
 from millstream.kafka.topics import NewTopic
+from millstream.server.guard import Application, Surrounding
 from millstream.server.settings import ServerSettings
 from millstream.spark.client import KafkaStreams, State
+from millstream.views.api import Views
 
 if TYPE_CHECKING:
     from millstream.agents.host.pages import Pages
@@ -36,13 +38,19 @@ class Worker(Client):
         app: the application.
         config: its configuration, if it is not just what the application says.
         server: have its stores asked over HTTP, too.
+        around: see `KafkaStreams`.
     """
 
     def __init__(
-        self, app: Declared, config: StreamsConfig | None = None, *, server: ServerSettings | None = None
+        self,
+        app: Declared,
+        config: StreamsConfig | None = None,
+        *,
+        server: ServerSettings | None = None,
+        around: Callable[[KafkaStreams, Application, Views], Surrounding] | None = None,
     ) -> None:
         super().__init__(app, with_broker(config or app.conf.streams))
-        self.streams = KafkaStreams(app.topology(), self.config, server=server)
+        self.streams = KafkaStreams(app.topology(), self.config, server=server, around=around)
         self._beside = Beside(app, self.streams)
 
     def start(self, *, once: bool = False) -> None:

@@ -5,14 +5,24 @@ from __future__ import annotations
 import signal
 import threading
 from dataclasses import replace
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
 
 from millstream.agents.host.worker import Worker
 from millstream.cli.connection import ClientOptions, Servers, reaching
-from millstream.cli.listening import AdvertisedHost, Authorities, Certificate, Host, Key, TokenFile, server_settings
+from millstream.cli.listening import (
+    AdvertisedHost,
+    Authorities,
+    Certificate,
+    Host,
+    Key,
+    TokenFile,
+    UsersFile,
+    read_users,
+    server_settings,
+)
 from millstream.cli.loading import load_application
 from millstream.cli.logs import LogFormat, set_up_logging
 from millstream.cli.progress import Now, Teller, closing_line, watch
@@ -22,6 +32,9 @@ from millstream.spark.life import State
 from millstream.spark.startup.preflight import check
 from millstream.spark.startup.signals import StopSignals
 from millstream.spark.state.checkpoint import checkpoint_location
+
+if TYPE_CHECKING:
+    from millstream.console.application.console import ApplicationConsole
 
 
 def run(
@@ -39,9 +52,13 @@ def run(
     port: Annotated[
         int | None, typer.Option("--port", help="Answer questions to its stores over HTTP on this port; 0: a free one.")
     ] = None,
+    console: Annotated[
+        bool, typer.Option("--console", help="the web console, on --port or a free one; under /console")
+    ] = False,
     host: Host = "127.0.0.1",
     advertised_host: AdvertisedHost = None,
     token_file: TokenFile = None,
+    users_file: UsersFile = None,
     certificate: Certificate = None,
     key: Key = None,
     authorities: Authorities = None,
@@ -49,8 +66,11 @@ def run(
     """Run an application until Ctrl-C, or once over what is there."""
     set_up_logging(log_format)
     server = None
-    if port is not None:
-        server = server_settings(host, port, advertised_host, token_file, certificate, key, authorities)
+    if port is not None or console:
+        users = read_users(users_file)
+        server = server_settings(
+            host, port or 0, advertised_host, token_file, certificate, key, authorities, users=users
+        )
     loaded = load_application(application)
     config = loaded.config or StreamsConfig(application_id=loaded.name)
     changes: dict[str, Any] = {
@@ -63,11 +83,14 @@ def run(
     config = replace(config, **{name: value for name, value in changes.items() if value is not None})
     config = reaching(config, bootstrap_servers, client)
     check(loaded.topology, config)
+    around = _console() if console else None
     worker = None
     if loaded.app is not None:
-        worker = Worker(loaded.app, config, server=server)
+        worker = Worker(loaded.app, config, server=server, around=around)
         worker.prepare()
-    streams = KafkaStreams(loaded.topology, config, server=server) if worker is None else worker.streams
+        streams = worker.streams
+    else:
+        streams = KafkaStreams(loaded.topology, config, server=server, around=around)
     teller, stop = Teller(Console(stderr=True, highlight=False, soft_wrap=True)), threading.Event()
     signals = StopSignals(signal.SIGINT, signal.SIGTERM)
     signals.starting()
@@ -78,6 +101,8 @@ def run(
         worker.start_beside()
     if streams.url is not None:
         teller.tell(f"its stores can be asked at {streams.url}")
+        if console:
+            teller.tell(f"the console is at {streams.url}/console")
     try:
         watch(teller, stop, lambda: _now(streams), quiet=quiet)
     finally:
@@ -85,6 +110,12 @@ def run(
     if streams.failure is not None:
         raise streams.failure
     teller.tell(closing_line(streams.metrics()))
+
+
+def _console() -> type[ApplicationConsole]:
+    from millstream.console.application.console import ApplicationConsole  # slow, and few want it
+
+    return ApplicationConsole
 
 
 def _now(streams: KafkaStreams) -> Now | None:

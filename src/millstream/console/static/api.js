@@ -45,6 +45,9 @@ const query = (parameters) => {
 
 export const get = async (path, parameters, signal) => (await send(`/console/api${path}${query(parameters)}`, { signal })).json();
 
+// Stores of an application, in the API of its views.
+export const stores = async (path, parameters, signal) => (await send(`/stores${path}${query(parameters)}`, { signal })).json();
+
 export const post = async (path, body) => (await send(`/console/api${path}`, {
   method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(body),
 })).json();

@@ -5,7 +5,7 @@ export function h(name, attributes = {}, ...children) {
   for (const [key, value] of Object.entries(attributes ?? {})) {
     if (value === undefined || value === null || value === false) continue;
     if (key.startsWith("on")) element.addEventListener(key.slice(2), value);
-    else if (key in { value: 1, checked: 1, disabled: 1, selected: 1 }) element[key] = value;
+    else if (key in { value: 1, checked: 1, disabled: 1, selected: 1 } && name !== "progress") element[key] = value;
     else element.setAttribute(key === "class" ? "class" : key, value === true ? "" : String(value));
   }
   element.append(...children.flat().filter((child) => child !== null && child !== undefined && child !== false));
@@ -57,6 +57,11 @@ export function table(columns, rows, caption) {
       }))))));
 }
 
+// A bar that says how much is done, from 0 to 1, with a word about it.
+export function progress(share, text) {
+  return h("div", { class: "progress" }, h("progress", { max: "1", value: String(share), "aria-label": text }), h("span", { class: "soft" }, `${Math.floor(share * 100)} % ${text}`));
+}
+
 export function notice(text, bad = false) {
   const shown = h("div", { class: bad ? "notice bad" : "notice" }, text);
   document.getElementById("notices").append(shown);
@@ -77,5 +82,6 @@ export function ask(title, content, { yes = "OK", danger = false } = {}) {
   });
 }
 
+export const plural = (number, one, many = `${one}s`) => `${count(number)} ${number === 1 ? one : many}`;
 export const time = (ms) => new Date(ms).toISOString().replace("T", " ").replace("Z", "");
 export const count = (number) => number === null || number === undefined ? "–" : Number(number).toLocaleString("en-US");

@@ -7,17 +7,30 @@ import { letters } from "./pages/letters.js";
 import { overview } from "./pages/overview.js";
 import { sql } from "./pages/sql.js";
 import { state } from "./pages/state.js";
+import { stores } from "./pages/stores.js";
+import { tasks } from "./pages/tasks.js";
 import { topics } from "./pages/topics.js";
 import { topology } from "./pages/topology.js";
 
+// What there is to see depends on what the console is of.
 const PAGES = {
-  overview: ["Overview", overview],
-  topology: ["Topology", topology],
-  sql: ["SQL", sql],
-  state: ["State", state],
-  topics: ["Topics", topics],
-  letters: ["Dead letters", letters],
-  lanes: ["Lanes", lanes],
+  service: {
+    overview: ["Overview", overview],
+    topology: ["Topology", topology],
+    sql: ["SQL", sql],
+    state: ["State", state],
+    topics: ["Topics", topics],
+    letters: ["Dead letters", letters],
+    lanes: ["Lanes", lanes],
+  },
+  application: {
+    overview: ["Overview", overview],
+    topology: ["Topology", topology],
+    state: ["State", stores],
+    topics: ["Topics", topics],
+    letters: ["Dead letters", letters],
+    tasks: ["Tasks", tasks],
+  },
 };
 
 const main = document.getElementById("main");
@@ -28,17 +41,19 @@ async function show() {
   leaving.abort();
   leaving = new AbortController();
   const { signal } = leaving;
-  const [name, ...parts] = location.hash.replace(/^#\/?/, "").split("/").map(decodeURIComponent);
-  const page = PAGES[name] ? name : "overview";
-  document.title = `${PAGES[page][0]} – Millstream`;
-  fill(document.getElementById("pages"), Object.entries(PAGES).map(([key, [title]]) =>
-    h("a", { href: `#/${key}`, "aria-current": key === page ? "page" : undefined }, title)));
   try {
     session ??= await get("/session");
   } catch (error) {
+    fill(document.getElementById("pages"));
     if (error instanceof Refused && error.status === 401) return login(isLoggedIn() ? error.message : null);
     return fill(main, h("p", { class: "error", role: "alert" }, error.message), h("button", { onclick: show }, "Try again"));
   }
+  const pages = PAGES[session.kind];
+  const [name, ...parts] = location.hash.replace(/^#\/?/, "").split("/").map(decodeURIComponent);
+  const page = pages[name] ? name : "overview";
+  document.title = `${pages[page][0]} – ${session.name} – Millstream`;
+  fill(document.getElementById("pages"), Object.entries(pages).map(([key, [title]]) =>
+    h("a", { href: `#/${key}`, "aria-current": key === page ? "page" : undefined }, title)));
   showWho();
   const content = h("div", { "data-page": page });
   fill(main, content);
@@ -51,7 +66,7 @@ async function show() {
     told.textContent = error ? error.message : "";
   };
   try {
-    await PAGES[page][1]({ content, parts, session, signal, problem, every: (seconds, work) => every(seconds, work, signal, problem) });
+    await pages[page][1]({ content, parts, session, signal, problem, every: (seconds, work) => every(seconds, work, signal, problem) });
   } catch (error) {
     problem(error);
   }
@@ -75,7 +90,7 @@ async function every(seconds, work, signal, problem) {
 
 function showWho() {
   fill(document.getElementById("who"),
-    h("span", {}, `service ${session.service}`),
+    h("span", {}, `${session.kind} `, h("b", {}, session.name)),
     session.user ? h("span", {}, session.user) : null,
     session.mayChange ? null : h("span", { class: "badge warn", id: "read-only" }, "read-only"),
     isLoggedIn() ? h("button", { onclick: () => { logIn(null); session = null; fill(document.getElementById("who")); show(); } }, "Log out") : null);

@@ -22,6 +22,7 @@ from millstream.state.store import StateStore
 from millstream.task.context import host_context
 from millstream.task.records import OutputRecord, RawRecord
 from millstream.task.task import Task
+from millstream.task.watching.watch import Watch, watching
 from millstream.topology.nodes import OffsetReset
 
 #: A task that waits for records of one input is not given more than so many of another.
@@ -40,6 +41,7 @@ class HostedTask:
         note: the last one; None if it never ran.
         directory: where its persistent stores keep their files.
         on_lost: is told when an input cannot be read any more.
+        on_restored: is told how much of its state is there, from 0 to 1.
     """
 
     def __init__(
@@ -49,10 +51,14 @@ class HostedTask:
         note: bytes | None,
         directory: Path,
         on_lost: Callable[[HostedTask, MillstreamError], None],
+        on_restored: Callable[[float], None],
     ) -> None:
         self.query = query
         self.id = task_id
         self._on_lost = on_lost
+        self._on_restored = on_restored
+        #: Who looks at its work.
+        self.watch: Watch | None = None
         # Of its own: one of the same name that nobody wants any more may not be closed yet.
         self._directory = directory / task_id.application / f"{task_id.name}-{next(_NUMBERS)}"
         self._logs = {name: log for name, log in query.changelogs.items() if log.sub_topology == task_id.sub_topology}
@@ -128,15 +134,16 @@ class HostedTask:
             has_all: whether all that an input has now was taken; else it may be waited for.
         """
         task, before = self._task, self.processed
-        if len(self.id.inputs) == 1:
-            task.process_all()
-        else:
 
-            def lag(topic: str, partition: int) -> int | None:
-                return 0 if has_all((topic, partition)) else None
+        def lag(topic: str, partition: int) -> int | None:
+            return 0 if has_all((topic, partition)) else None
 
-            while task.has_records and task.is_processable(lag):
-                task.process_next()
+        with watching(self.watch, task):
+            if len(self.id.inputs) == 1:
+                task.process_all()
+            else:
+                while task.has_records and task.is_processable(lag):
+                    task.process_next()
         self.is_dirty |= self.processed > before
         self._held += task.take_outputs()
 
@@ -165,7 +172,8 @@ class HostedTask:
     def finish(self, slots_topic: str) -> tuple[list[OutputRecord], bytes]:
         """All that it has to say since the last time, and its note, which is among it."""
         task = self._task
-        task.commit(until_clean=True)
+        with watching(self.watch, task, flushes=True):
+            task.commit(until_clean=True)
         records = self._held + task.take_outputs()
         self._held = []
         stores, stream_time = task.state_stores, task.context.stream_time
@@ -218,6 +226,7 @@ class HostedTask:
             with closing(Admin(self.query.config)) as admin:
                 # The very end: what is committed there may still lack the mark that says so, and is waited for.
                 ends = admin.end_offsets(logs, committed=False)
-            fill(self.query.config, logs, ends | {at: self._starts[at] for at in logs if at in self._starts})
+            ends |= {at: self._starts[at] for at in logs if at in self._starts}
+            fill(self.query.config, logs, ends, self._on_restored)
         set_clocks(self._logs, stores, note)
         return note.progress

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing, suppress
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 from millstream.config import StreamsConfig
@@ -22,6 +23,7 @@ from millstream.hosting.lanes.query import HostedQuery, HostedTaskId
 from millstream.hosting.lanes.settings import LaneSettings
 from millstream.kafka.admin import Admin, Partition
 from millstream.kafka.errors import BrokerUnavailable
+from millstream.task.watching.watch import Watch
 
 log = logging.getLogger("millstream.lanes")
 
@@ -40,10 +42,14 @@ class KnownQuery:
     is_paused: bool = False
     tasks: dict[HostedTaskId, HostedTask] = field(default_factory=dict)
     making: dict[HostedTaskId, Future[HostedTask]] = field(default_factory=dict)
+    #: How much is there of those that are being made, from 0 to 1.
+    restored: dict[HostedTaskId, float] = field(default_factory=dict)
     failures: int = 0
     #: Not before then is it tried again; None: not at all.
     not_before: float | None = 0.0
     told: Figures | None = None
+    #: Somebody looks, or did.
+    watch: Watch | None = None
 
 
 class Keeping:
@@ -132,8 +138,10 @@ class Keeping:
             for task_id in known.query.tasks:
                 if task_id.slot in self.notes and task_id not in known.tasks and task_id not in known.making:
                     note = self.notes[task_id.slot].get(task_id.key)
+                    known.restored[task_id] = 0.0
+                    restored = partial(known.restored.__setitem__, task_id)
                     known.making[task_id] = self._maker.submit(
-                        HostedTask, known.query, task_id, note, self._directory, self._cannot_read
+                        HostedTask, known.query, task_id, note, self._directory, self._cannot_read, restored
                     )
 
     def take_made(self) -> bool:
@@ -150,12 +158,24 @@ class Keeping:
                     self.fail(known, error)
                     break
                 log.info("query %s: task %s from %s", task_id.query, task_id.name, task.next)
+                task.watch = known.watch
                 known.tasks[task_id] = task
                 is_dirty |= task.is_dirty
                 if not known.is_paused:
                     for partition in task_id.inputs:
                         self._inputs.add(task, partition)
         return is_dirty
+
+    def watch(self, query_id: str, seconds: float) -> None:
+        """Have somebody look at the tasks of a query."""
+        known = self.queries.get(query_id)
+        if known is None:
+            return
+        if known.watch is None:
+            known.watch = Watch(known.query.config.application_id)
+            for task in known.tasks.values():
+                task.watch = known.watch
+        known.watch.look(seconds)
 
     def close_tasks(self, known: KnownQuery) -> None:
         """Let all tasks of a query go."""

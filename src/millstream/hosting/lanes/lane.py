@@ -18,7 +18,19 @@ from millstream.hosting.lanes.hosted_task import HostedTask
 from millstream.hosting.lanes.inputs import Inputs
 from millstream.hosting.lanes.keeping import Keeping, KnownQuery
 from millstream.hosting.lanes.membership import Membership
-from millstream.hosting.lanes.messages import Close, Event, Figures, Order, Pause, Resume, Run, Stop, Stopped
+from millstream.hosting.lanes.messages import (
+    Close,
+    Event,
+    Figures,
+    Look,
+    Order,
+    Pause,
+    Resume,
+    Run,
+    Stop,
+    Stopped,
+    Watched,
+)
 from millstream.hosting.lanes.outputs import Outputs
 from millstream.hosting.lanes.query import HostedQuery
 from millstream.hosting.lanes.settings import LaneSettings
@@ -97,6 +109,8 @@ class Lane:
                 self._set_paused(query_id, paused=True)
             case Resume(query_id):
                 self._set_paused(query_id, paused=False)
+            case Look(query_id, seconds):
+                self._keeping.watch(query_id, seconds)
             case Close():
                 self._closing = True
 
@@ -185,6 +199,8 @@ class Lane:
             return
         self._told_figures = now
         for query_id, known in self._keeping.queries.items():
+            if known.watch is not None and known.watch.is_on:
+                self._tell(Watched(query_id, known.watch.seen()))
             positions: dict[str, int] = {}
             lags: dict[str, int] = {}
             for task in known.tasks.values():
@@ -193,12 +209,12 @@ class Lane:
                     lags[f"{topic}-{partition}"] = self._inputs.lag(task, (topic, partition), at)
             figures = Figures(
                 query_id,
-                len(known.tasks),
+                tuple(task_id.name for task_id in known.tasks),
                 sum(task.processed for task in known.tasks.values()),
                 sum(task.dropped for task in known.tasks.values()),
                 positions,
                 lags,
-                len(known.making),
+                {task_id.name: round(known.restored.get(task_id, 0.0), 2) for task_id in known.making},
             )
             if figures != known.told:
                 known.told = figures

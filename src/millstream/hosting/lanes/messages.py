@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from millstream.hosting.lanes.query import HostedQuery
+from millstream.task.watching.watch import Seen
 
 
 @dataclass(frozen=True)
@@ -38,11 +40,19 @@ class Resume:
 
 
 @dataclass(frozen=True)
+class Look:
+    """Watch the tasks of a query for some seconds, and tell what is seen."""
+
+    query: str
+    seconds: float
+
+
+@dataclass(frozen=True)
 class Close:
     """Commit, and leave."""
 
 
-Order: TypeAlias = Run | Stop | Pause | Resume | Close
+Order: TypeAlias = Run | Stop | Pause | Resume | Look | Close
 
 
 @dataclass(frozen=True)
@@ -73,21 +83,30 @@ class Figures:
 
     Args:
         query: which.
-        tasks: how many of its tasks are here, and work.
+        tasks: the names of its tasks that are here, and work.
         processed: how many records they have processed since the lane began with them.
         dropped: how many of these could not be used.
         positions: how far they are in their inputs, by `topic-partition`.
         lags: about how many records they have not processed yet, by `topic-partition`.
-        restoring: how many more of its tasks are being made, which may take long where they have state.
+        restoring: by name, how much is there of those that are being made, which may take long where they have state;
+            from 0 to 1.
     """
 
     query: str
-    tasks: int
+    tasks: tuple[str, ...]
     processed: int
     dropped: int
     positions: dict[str, int]
     lags: dict[str, int]
-    restoring: int = 0
+    restoring: Mapping[str, float] = field(default_factory=dict)
 
 
-Event: TypeAlias = Stopped | Failed | Figures
+@dataclass(frozen=True)
+class Watched:
+    """What a lane has seen of a query's tasks lately."""
+
+    query: str
+    seen: Seen
+
+
+Event: TypeAlias = Stopped | Failed | Figures | Watched

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from millstream.config import StreamsConfig
+from millstream.server.guard import Application, Surrounding
 from millstream.server.listening import Listener
 from millstream.server.running import HttpServer
 from millstream.server.settings import ServerSettings
@@ -21,9 +24,16 @@ class ServedViews:
         topology: the application's topology.
         config: the application's configuration.
         settings: where and how to listen.
+        around: puts something around the HTTP of views, such as the console.
     """
 
-    def __init__(self, topology: Topology, config: StreamsConfig, settings: ServerSettings) -> None:
+    def __init__(
+        self,
+        topology: Topology,
+        config: StreamsConfig,
+        settings: ServerSettings,
+        around: Callable[[Application, Views], Surrounding] | None = None,
+    ) -> None:
         self._listener = Listener(settings)
         try:
             self._remote = HttpRemote(config.application_id, settings)
@@ -31,7 +41,12 @@ class ServedViews:
             #: The views themselves.
             self.views = Views(topology, config, instance=instance, remote=self._remote)
             self._app = ViewsApp(self.views, config.application_id, settings)
-            self._server = HttpServer(self._app, self._listener, settings, OPEN_PATHS)
+            self._around = None if around is None else around(self._app, self.views)
+            if self._around is None:
+                self._server = HttpServer(self._app, self._listener, settings, OPEN_PATHS)
+            else:
+                open_paths = (*OPEN_PATHS, *self._around.open_paths)
+                self._server = HttpServer(self._around, self._listener, settings, open_paths)
         except BaseException:
             self._listener.close()
             raise
@@ -52,6 +67,8 @@ class ServedViews:
 
     def close(self) -> None:
         """Leave the others, let requests under way end, and give everything back. Safe to call again."""
+        if self._around is not None:
+            self._around.close()
         self._server.close()
         self._app.close()
         self.views.close()

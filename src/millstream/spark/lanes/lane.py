@@ -27,6 +27,7 @@ from millstream.spark.state.checkpoint import marker_name
 from millstream.spark.state.markers import Marker, check_marker, input_offset
 from millstream.spark.state.statefiles import Version
 from millstream.task.records import RawRecord
+from millstream.task.watching.watch import Watch
 
 log = logging.getLogger("millstream.spark")
 
@@ -71,8 +72,10 @@ class Lane:
         self._program = program
         self._plan = program.plan
         self._index = index
+        #: Sees what its tasks do, while somebody looks.
+        self.watch = Watch(program.config.application_id)
         self._tasks = {
-            task_id: VersionedTask(program, task_id, index)
+            task_id: VersionedTask(program, task_id, index, self.watch)
             for task_id in program.plan.tasks_of_lane(index, program.lanes)
         }
         self._consumer: RangeConsumer | None = None

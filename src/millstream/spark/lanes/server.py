@@ -27,6 +27,7 @@ from millstream.spark.calls.frames import receive, send
 from millstream.spark.calls.handshake import NotOursError, greet_client
 from millstream.spark.calls.label import label_of
 from millstream.spark.calls.lane_log import put_aside_if_long, set_levels
+from millstream.spark.calls.onlookers import Onlookers
 from millstream.spark.calls.processes import alive, birth
 from millstream.spark.calls.pulse import PulseTaker
 from millstream.spark.calls.shipping import PROGRAM, unpacked
@@ -57,8 +58,8 @@ def serve(path: str, index: int, driver: int | None, executor: int | None, secre
     listener.bind(temporary)
     listener.listen()
     os.replace(temporary, path)  # from here on others find it, and find it listening
-    pulse = PulseTaker(Path(path))
-    place = _Place(path, driver, executor, pulse)
+    pulse, onlookers = PulseTaker(Path(path)), Onlookers(Path(path))
+    place = _Place(path, driver, executor, pulse, onlookers)
     threading.Thread(target=place.watch, name="watch", daemon=True).start()
     # Where lanes are on several machines, files of one cannot be read by the others.
     handover = Handover(None if driver is None else Path(path).parent, index)
@@ -80,6 +81,7 @@ def serve(path: str, index: int, driver: int | None, executor: int | None, secre
                 continue
             with connection:
                 lane = _converse(connection, secret, lane, index, handover, pulse)
+                onlookers.watch = None if lane is None else lane.watch
             asked = time.monotonic()
             garbage.collect()
     finally:
@@ -113,11 +115,14 @@ class _Garbage:
 class _Place:
     """A lane's socket: as long as it is there, and its driver or its executor is, the lane is wanted."""
 
-    def __init__(self, path: str, driver: int | None, executor: int | None, pulse: PulseTaker) -> None:
+    def __init__(
+        self, path: str, driver: int | None, executor: int | None, pulse: PulseTaker, onlookers: Onlookers
+    ) -> None:
         self._path = Path(path)
         self._driver = driver
         self._executor = None if executor is None else (executor, birth(executor))
         self._pulse = pulse
+        self._onlookers = onlookers
         self._mine = self._identity()
 
     @property
@@ -129,6 +134,7 @@ class _Place:
         while self.is_wanted:
             with contextlib.suppress(OSError):  # the run is over, or the disk full
                 self._pulse.take()
+                self._onlookers.serve()
                 put_aside_if_long(log_path(self._path))
             time.sleep(_LOOK_SECONDS)
         time.sleep(_GRACE_SECONDS)

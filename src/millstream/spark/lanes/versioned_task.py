@@ -22,6 +22,7 @@ from millstream.task.context import host_context
 from millstream.task.globals import GlobalState
 from millstream.task.records import OutputRecord, RawRecord
 from millstream.task.task import Task
+from millstream.task.watching.watch import Watch, watching
 
 log = logging.getLogger("millstream.spark")
 
@@ -34,8 +35,9 @@ class VersionedTask:
     that the next wave builds anew from its files.
     """
 
-    def __init__(self, program: Program, task_id: TaskId, lane: int) -> None:
+    def __init__(self, program: Program, task_id: TaskId, lane: int, watch: Watch | None = None) -> None:
         self._program = program
+        self._watch = watch
         self._id = task_id
         self._shows_offsets = program.has_user_code
         file_system, root = filesystem(program.checkpoint)
@@ -113,7 +115,8 @@ class VersionedTask:
         for (topic, partition), found in records.items():
             self._had_records = True
             task.add_records(topic, partition, self._numbered(task, (topic, partition), found))
-        task.process_all()
+        with watching(self._watch, task):
+            task.process_all()
         return task.take_outputs()
 
     def end(self) -> list[OutputRecord]:
@@ -122,7 +125,8 @@ class VersionedTask:
         is_at(self._id.name)
         punctuated = task.maybe_punctuate_wall_clock()
         if self._had_records or punctuated:
-            task.commit(until_clean=True)
+            with watching(self._watch, task, flushes=True):
+                task.commit(until_clean=True)
         self.processed = task.metrics.processed_records - self._processed_before
         return task.take_outputs()
 

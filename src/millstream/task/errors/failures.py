@@ -16,16 +16,23 @@ from millstream.processors.operator import Operator
 GENERATED: Final = "<millstream "
 #: The name in such a function's namespace under which lines are mapped to nodes.
 NODES: Final = "__nodes__"
+#: The same for lines at which a record enters nodes: for each, its name and those of the variables with key and value.
+ENTRIES: Final = "__entries__"
 
 _PACKAGE = str(Path(__file__).parents[2])
 _LIBRARIES = tuple({sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")})
+
+
+def is_fused(frame: FrameType) -> bool:
+    """Whether it is one of a function that the task has written; there are other generated ones, of SQL."""
+    return frame.f_code.co_filename.startswith(GENERATED) and NODES in frame.f_globals
 
 
 def failing_node(error: BaseException, operators: Mapping[str, Operator]) -> str | None:
     """The name of the innermost node that was at work when the error was raised."""
     found = None
     for frame, line in _frames(error.__traceback__):
-        if frame.f_code.co_filename.startswith(GENERATED):
+        if is_fused(frame):
             found = frame.f_globals[NODES].get(line, found)
             continue
         owner = frame.f_locals.get("self")

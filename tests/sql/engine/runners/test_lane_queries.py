@@ -218,8 +218,8 @@ def test_figures_of_all_lanes_are_one(runner: LaneQueries) -> None:
     running = query()
     runner.start(running)
     (job,) = Job.made
-    job.hear(0, Figures(running.id, 1, 10, 1, {"s-0": 10}, {"s-0": 0}))
-    job.hear(1, Figures(running.id, 1, 5, 0, {"s-1": 5}, {"s-1": 7}))
+    job.hear(0, Figures(running.id, ("0_0",), 10, 1, {"s-0": 10}, {"s-0": 0}))
+    job.hear(1, Figures(running.id, ("0_1",), 5, 0, {"s-1": 5}, {"s-1": 7}))
     assert runner.figures()[running.id] == {
         "tasks": 2,
         "process-total": 15,

@@ -20,6 +20,7 @@ from millstream.cli.listening import (
     Host,
     Key,
     TokenFile,
+    UsersFile,
     read_users,
     server_settings,
 )
@@ -56,13 +57,7 @@ def server(
     master: Annotated[str | None, typer.Option(help="Spark's master, such as local[4] or spark://host:7077")] = None,
     threads: Annotated[int, typer.Option(help="lanes to run without --master", min=1)] = 2,
     token_file: TokenFile = None,
-    users_file: Annotated[
-        Path | None,
-        typer.Option(
-            "--users-file",
-            help="A file of name:password, or name:password:readonly, one a line: requests must bring one, or a token.",
-        ),
-    ] = None,
+    users_file: UsersFile = None,
     allowed_origin: Annotated[
         list[str] | None, typer.Option(help="web pages from there may ask; none unless given")
     ] = None,
@@ -73,7 +68,7 @@ def server(
     log_format: Annotated[LogFormat, typer.Option(help="how log lines look")] = LogFormat.TEXT,
 ) -> None:
     """Serve ksqlDB's REST API until Ctrl-C; queries run on Spark, shared with the other servers of the service."""
-    from millstream.console.app import Console
+    from millstream.console.service.console import ServiceConsole
     from millstream.ksqldb.server import KsqlServer  # slow, and only this command needs it
 
     set_up_logging(log_format)
@@ -102,7 +97,7 @@ def server(
             http,
             functions=[load_module(location) for location in functions or ()],
             queries=text,
-            around=Console if console else None,
+            around=ServiceConsole if console else None,
         )
         after.callback(served.close)
         served.start()

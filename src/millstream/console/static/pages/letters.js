@@ -1,5 +1,5 @@
 import { get, post } from "../api.js";
-import { ask, count, fill, h, notice, table, time } from "../dom.js";
+import { ask, count, fill, h, notice, plural, table, time } from "../dom.js";
 import { dataCell } from "./topics.js";
 
 const MOST_SHOWN = 200;
@@ -28,7 +28,7 @@ async function open(place, topic, session, signal) {
   const keyOf = (letter) => `${letter.partition}/${letter.offset}`;
 
   const visible = () => found.letters.filter((letter) => (alsoDone.checked || !letter.done) && (cause === null || letter.cause === cause)
-    && JSON.stringify([letter.key?.text, letter.value?.text, letter.message, letter.cause, letter.headers]).toLowerCase().includes(filter.value.toLowerCase()));
+    && JSON.stringify([letter.key?.text, letter.value?.text, letter.message, letter.cause, letter.node, letter.headers]).toLowerCase().includes(filter.value.toLowerCase()));
 
   async function again() {
     chosen.clear();
@@ -82,13 +82,13 @@ async function open(place, topic, session, signal) {
       } }, `Replay ${chosen.size}`),
       h("button", { id: "done", ...readOnly, disabled, onclick: () => act("done", places(), "Marked as done.") }, "Mark as done"),
       h("button", { id: "reopen", ...readOnly, disabled, onclick: () => act("open", places(), "Open again.") }, "Open again"));
-    fill(list, h("p", { class: "soft" }, `${count(letters.length)} letters${letters.length > MOST_SHOWN ? `, the newest ${MOST_SHOWN} are shown` : ""}`), table([
+    fill(list, h("p", { class: "soft" }, `${plural(letters.length, "letter")}${letters.length > MOST_SHOWN ? `, the newest ${MOST_SHOWN} are shown` : ""}`), table([
       ["Choose", (letter) => h("input", { type: "checkbox", "aria-label": `letter ${keyOf(letter)}`, checked: chosen.has(keyOf(letter)), onchange: (event) => { if (event.target.checked) chosen.set(keyOf(letter), letter); else chosen.delete(keyOf(letter)); show(); } })],
       ["Time", (letter) => time(letter.timestamp), "time"],
       ["From", (letter) => `${letter.from.topic ?? "?"}${letter.from.offset ? ` ${letter.from.partition}:${letter.from.offset}` : ""}`, "key"],
       ["Key", (letter) => dataCell(letter.key), "data"],
       ["Value", (letter) => dataCell(letter.value), "data"],
-      ["Error", (letter) => h("details", {}, h("summary", {}, `${letter.cause}: ${(letter.message ?? "").split("\n")[0]}`), h("pre", {}, letter.stacktrace ?? ""), letter.headers.map(([header, text]) => h("pre", {}, `${header}: ${text}`)))],
+      ["Error", (letter) => h("details", {}, h("summary", {}, `${letter.cause}: ${(letter.message ?? "").split("\n")[0]}`), letter.node ? h("p", {}, "At node ", h("span", { class: "mono" }, letter.node)) : null, h("pre", {}, letter.stacktrace ?? ""), letter.headers.map(([header, text]) => h("pre", {}, `${header}: ${text}`)))],
       ["State", (letter) => letter.done ? h("span", { class: "badge good" }, letter.done.what) : h("button", { ...readOnly, class: "edit", onclick: () => edit(letter) }, "Mend")],
     ], letters.slice(0, MOST_SHOWN), "Letters"));
   }

@@ -2,43 +2,64 @@ import { get } from "../api.js";
 import { chart } from "../chart.js";
 import { count, fill, h, table, update } from "../dom.js";
 
-const MOST_LINES = 8;
-
 export function stateBadge(state) {
-  return h("span", { class: `badge ${{ RUNNING: "good", ERROR: "bad", UNRESPONSIVE: "bad", PAUSED: "warn" }[state] ?? ""}` }, state);
+  const kind = { RUNNING: "good", ERROR: "bad", PENDING_ERROR: "bad", UNRESPONSIVE: "bad", PAUSED: "warn", REBALANCING: "warn" }[state] ?? "";
+  return h("span", { class: `badge ${kind}` }, state.replaceAll("_", " "));
 }
 
-export async function overview({ content, every, signal }) {
+const seconds = (value) => value >= 1 ? `${value.toFixed(1)} s` : `${Math.round(value * 1000)} ms`;
+
+const STAGES = { read: "reading records", process: "the topology's own work", save: "saving state", write: "writing outputs and changelogs" };
+
+// What lanes did with their time so far.
+function showStages(totals) {
+  const all = Object.keys(STAGES).map((name) => totals[`${name}-seconds-total`] ?? 0);
+  const sum = all.reduce((one, other) => one + other, 0) || 1;
+  return [h("h3", {}, "Where the time of lanes went"),
+    h("div", { class: "stages", "aria-hidden": "true" }, all.map((value, index) => h("span", { class: `line-${index}`, "data-share": (value / sum).toFixed(3) }))),
+    h("div", { class: "legend" }, Object.values(STAGES).map((text, index) => h("span", {}, h("span", { class: `swatch line-${index}` }), `${text}: ${Math.round((all[index] / sum) * 100)} %, ${seconds(all[index])}`)))];
+}
+
+export async function overview({ content, every, session, signal }) {
   const tiles = h("div", { class: "tiles" });
-  const lines = h("div", {});
+  const charts = h("div", { class: "charts" });
   const queries = h("div", {});
-  fill(content, h("h2", {}, "Overview"), tiles,
-    h("section", { class: "card" }, h("h3", {}, "Records per second, last minutes"), lines),
-    h("section", { class: "card" }, h("h3", {}, "Persistent queries"), queries));
+  const isService = session.kind === "service";
+  const stages = isService ? null : h("section", { class: "card" });
+  fill(content, h("h2", {}, "Overview"), tiles, charts,
+    h("section", { class: "card" }, h("h3", {}, isService ? "Persistent queries" : "The application"), queries), stages);
   every(2, async () => {
     const found = await get("/overview", {}, signal);
-    const tile = (name, value, text) => h("div", { class: "tile", "data-tile": name }, h("b", {}, value), h("span", {}, text));
+    const tile = (name, value, text, bad) => h("div", { class: bad ? "tile bad" : "tile", "data-tile": name }, h("b", {}, value), h("span", {}, text));
     const total = (name) => found.queries.reduce((sum, query) => sum + (query[name] ?? 0), 0);
     const failed = found.queries.filter((query) => query.state === "ERROR").length;
+    const [application] = found.queries;
     update(tiles,
-      tile("queries", count(found.queries.length), failed ? `queries, ${failed} failed` : "persistent queries"),
-      tile("rate", count(total("rate")), "records per second"),
+      isService ? tile("queries", count(found.queries.length), failed ? `queries, ${failed} failed` : "persistent queries", failed)
+        : tile("state", application.state.replaceAll("_", " ").toLowerCase(), "state", application.state === "ERROR"),
+      tile("rate", count(Math.round(total("rate"))), "records / second"),
       tile("processed", count(total("processed")), "records processed"),
       tile("lag", count(total("lag")), "records behind"),
-      tile("push", count(found.pushQueries.length), "push queries"),
-      tile("lanes", found.lanes ? count(found.lanes) : "starting", "lanes here"));
-    const { times, rates } = found.history;
-    const busiest = Object.keys(rates).sort((a, b) => Math.max(...rates[b]) - Math.max(...rates[a])).slice(0, MOST_LINES);
-    update(lines, chart("Records per second", times, Object.fromEntries(busiest.map((name) => [name, rates[name]])), Math.max(280, lines.clientWidth)));
+      isService ? tile("push", count(found.pushQueries.length), "push queries") : tile("batch", seconds(application.batchSeconds), "last batch"),
+      tile("lanes", found.lanes ? count(found.lanes) : "starting", isService ? "lanes here" : "lanes"));
+    const { times, rates, lag, batch } = found.history;
+    const drawn = [["Records per second", rates], ["Records behind", lag], ...(batch ? [["Seconds per batch", batch]] : [])];
+    const width = Math.max(280, (charts.clientWidth - 16 * (drawn.length - 1)) / (charts.clientWidth > 700 ? drawn.length : 1) - 34);
+    update(charts, ...drawn.map(([title, series]) => h("section", { class: "card" }, chart(title, times, series ?? {}, Math.round(width)))));
+    if (stages) {
+      update(stages, ...showStages(found.totals));
+      for (const part of stages.querySelectorAll("[data-share]")) part.style.flexGrow = part.getAttribute("data-share");
+    }
     update(queries, found.queries.length === 0 ? h("p", { class: "soft" }, "There are none yet: ", h("a", { href: "#/sql" }, "write one"), ".") : table([
-      ["Query", (query) => h("a", { href: `#/topology/${encodeURIComponent(query.id)}` }, query.id)],
+      [isService ? "Query" : "Name", (query) => h("a", { href: `#/topology/${encodeURIComponent(query.id)}` }, query.id)],
       ["State", (query) => stateBadge(query.state)],
       ["From", (query) => query.sources.join(", ")],
       ["To", (query) => query.sink],
       ["Processed", (query) => count(query.processed), "number"],
       ["Per second", (query) => count(query.rate), "number"],
       ["Behind", (query) => count(query.lag), "number"],
-      ["Errors", (query) => query.errors.length ? h("details", {}, h("summary", {}, String(query.errors.length)), query.errors.map((error) => h("p", { class: "error" }, error))) : "0", "number"],
-    ], found.queries, "Persistent queries"));
+      ...(isService ? [] : [["Batch", (query) => `${seconds(query.batchSeconds)}, ${count(query.batchRecords)} records`, "number"], ["Dropped", (query) => count(query.dropped), "number"]]),
+      ["Errors", (query) => query.errors.length ? h("details", {}, h("summary", {}, String(query.errors.length)), query.errors.map((error) => h("p", { class: "error" }, error.errorMessage ?? String(error)))) : "0", "number"],
+    ], found.queries, isService ? "Persistent queries" : "The application"));
   });
 }

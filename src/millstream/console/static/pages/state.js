@@ -1,5 +1,5 @@
 import { get, rows } from "../api.js";
-import { count, fill, h, table } from "../dom.js";
+import { count, fill, h, plural, table } from "../dom.js";
 import { shownValue } from "./sql.js";
 
 const MOST = 500;
@@ -77,8 +77,10 @@ function browse(place, found, signal) {
       await rows(statement, {}, (line) => { if (Array.isArray(line)) lines.push(line); else if (line.columnNames) columns = line; else if (line.message && line.error_code) throw new Error(line.message); }, signal);
       if (!columns) return;
       const seconds = (performance.now() - began) / 1000;
+      const behind = Object.values(await get(`/lags/${encodeURIComponent(found.query)}`, {}, signal)).reduce((sum, lag) => sum + lag, 0);
       const isTime = (name) => name === "WINDOWSTART" || name === "WINDOWEND";
-      fill(answer, h("p", { class: "soft", id: "found" }, lines.length > MOST ? `The first ${MOST} rows` : `${count(lines.length)} ${lines.length === 1 ? "row" : "rows"}`, ` in ${seconds.toFixed(2)} s, as of ${new Date().toLocaleTimeString("en-GB")}`),
+      fill(answer, h("p", { class: "soft", id: "found" }, lines.length > MOST ? `The first ${MOST} rows` : plural(lines.length, "row"), ` in ${seconds.toFixed(2)} s, as of ${new Date().toLocaleTimeString("en-GB")}; `,
+        h("span", { class: `badge ${behind ? "warn" : "good"}`, id: "staleness" }, behind ? `the query is ${count(behind)} records behind` : "up to date")),
         table(columns.columnNames.map((name, index) => [`${name} ${columns.columnTypes[index]}`, (line) => isTime(name) ? `${line[index]} (${new Date(line[index]).toISOString()})` : shownValue(line[index]), "data"]), lines.slice(0, MOST), "Rows"));
     } catch (error) {
       if (error.name !== "AbortError") fill(answer, h("p", { class: "error", role: "alert" }, error.message));

@@ -1,7 +1,8 @@
-import { get, post, rows } from "../api.js";
+import { get, post } from "../api.js";
 import { ask, count, fill, h, notice, table, time } from "../dom.js";
 
-const MOST_LINES = 500;
+const MOST_LINES = 200;
+const FOLLOW_MS = 700;
 
 export async function topics({ content, parts, session, signal, problem }) {
   const found = await get("/topics", {}, signal);
@@ -70,30 +71,28 @@ async function topic(place, name, session, signal, problem) {
     if (following) { following.abort(); return; }
     following = new AbortController();
     follow.textContent = "Stop";
+    const { signal: left } = following;
     const lines = h("div", { id: "live" });
-    const status = h("p", { class: "soft", "aria-live": "polite" }, "Waiting for new records …");
-    fill(records, status, h("div", { class: "lines", tabindex: "0", role: "region", "aria-label": "Records as they come" }, lines));
-    let total = 0, waiting = [];
-    // Records that come quickly are shown together, and only the last of them: more could not be read anyway.
-    const show = () => {
-      if (!waiting.length) return;
-      lines.prepend(...waiting.slice(-MOST_LINES).reverse().map((line) => h("pre", {}, line)));
-      while (lines.childElementCount > MOST_LINES) lines.lastElementChild.remove();
-      waiting = [];
-      status.textContent = `${count(total)} records, the newest first`;
-    };
-    const showing = setInterval(show, 150);
+    const status = h("p", { class: "soft", "aria-live": "polite" }, "Asking …");
+    fill(records, status, lines);
+    let total = 0, shown = [], after = null;
     try {
-      await rows(`PRINT '${name.replaceAll("'", "''")}';`, {}, (line) => {
-        total += 1;
-        waiting.push(typeof line === "string" ? line : JSON.stringify(line));
-        if (waiting.length > 2 * MOST_LINES) waiting = waiting.slice(-MOST_LINES);
-      }, following.signal);
+      // Of records that come quickly the last are told: more could not be read anyway.
+      while (!left.aborted) {
+        const found = await get(`${path}/new`, { after: after && Object.entries(after).map((at) => at.join(":")).join(",") }, left);
+        if (!after) status.textContent = "Waiting for new records …";
+        after = found.after;
+        total += found.count;
+        if (found.records.length) {
+          shown = [...found.records, ...shown].slice(0, MOST_LINES);
+          fill(lines, recordTable(shown));
+          status.textContent = `${count(total)} records, the newest first`;
+        }
+        await new Promise((resolve) => setTimeout(resolve, FOLLOW_MS));
+      }
     } catch (error) {
       problem(error);
     }
-    clearInterval(showing);
-    show();
     following = null;
     follow.textContent = "Follow live";
   });

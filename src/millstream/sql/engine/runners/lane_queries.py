@@ -8,13 +8,13 @@ import tempfile
 import threading
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 
 from millstream.config import StreamsConfig
 from millstream.errors import MillstreamError, StreamsError
-from millstream.hosting.lanes.messages import Event, Failed, Figures, Pause, Resume, Run, Stop, Stopped
+from millstream.hosting.lanes.messages import Event, Failed, Figures, Look, Pause, Resume, Run, Stop, Stopped, Watched
 from millstream.hosting.lanes.notes import slots_topic
 from millstream.hosting.lanes.preparing import prepare
 from millstream.hosting.transient.access import KafkaAccess
@@ -32,6 +32,7 @@ from millstream.sql.errors import SqlError, tell
 from millstream.sql.processing_log import ProcessingLog
 from millstream.sql.pull import StoredRows
 from millstream.sql.pull.view_rows import ViewRows
+from millstream.task.watching.watch import Seen
 from millstream.views.api import Views
 
 _LOG = logging.getLogger("millstream.sql")
@@ -39,6 +40,8 @@ _INTERNAL = ("-changelog", "-repartition", "-topic", "-views")
 #: How long lanes may take to let a query go.
 _STOP_SECONDS = 20.0
 _LOOK_SECONDS = 1.0
+#: Lanes are told again that somebody looks.
+_LOOK_AGAIN_SECONDS = 1.0
 _MOST_ERRORS = 10
 _RATE_SECONDS = 30.0
 
@@ -55,6 +58,9 @@ class _Running:
     views: Views | None = None
     #: By lane.
     figures: dict[int, Figures] = field(default_factory=dict)
+    #: What was seen of its nodes, and when, by lane; and when somebody looked last.
+    seen: dict[int, tuple[float, Seen]] = field(default_factory=dict)
+    looked: float = 0.0
     #: How many records were processed by then, lately; seconds of a clock that only goes on.
     lately: deque[tuple[float, int]] = field(default_factory=deque)
     #: When some were processed last, in milliseconds.
@@ -226,7 +232,7 @@ class LaneQueries:
         for query_id, running in tuple(self._running.items()):
             lanes = self._told(running)
             found[query_id] = {
-                "tasks": sum(lane.tasks for lane in lanes),
+                "tasks": sum(len(lane.tasks) for lane in lanes),
                 "process-total": sum(lane.processed for lane in lanes),
                 "dropped-records-total": sum(lane.dropped for lane in lanes),
                 "records-lag": sum(sum(lane.lags.values()) for lane in lanes),
@@ -249,12 +255,23 @@ class LaneQueries:
                 found[query_id] |= lane.positions
         return found
 
-    def tasks(self) -> dict[str, dict[int, tuple[int, int]]]:
-        """How many tasks of each query work, and how many are being restored, in each lane of this server."""
+    def tasks(self) -> dict[str, dict[int, tuple[tuple[str, ...], Mapping[str, float]]]]:
+        """The tasks of each query in each lane of this server: those at work, and how much is there of the others."""
         return {
             query_id: {lane: (told.tasks, told.restoring) for lane, told in tuple(running.figures.items())}
             for query_id, running in tuple(self._running.items())
         }
+
+    def look(self, query_id: str, seconds: float) -> list[Seen]:
+        """What lanes have seen of a query's nodes lately; they look for so long from now on."""
+        running, job = self._running.get(query_id), self._job
+        if running is None or job is None:
+            return []
+        now, here = time.monotonic(), self.lanes
+        if now > running.looked + _LOOK_AGAIN_SECONDS:  # several may look
+            running.looked = now
+            job.order(Look(query_id, seconds))
+        return [seen for lane, (at, seen) in tuple(running.seen.items()) if lane in here and now < at + seconds]
 
     def _told(self, running: _Running) -> list[Figures]:
         """The last that each lane told which is still there."""
@@ -265,6 +282,10 @@ class LaneQueries:
     def lanes(self) -> set[int]:
         """The lanes of this server that are there now."""
         return set() if self._job is None else set(self._job.lanes)
+
+    def places(self) -> dict[int, tuple[str, int]]:
+        """The host and the process of each lane of this server."""
+        return {} if self._job is None else {lane: (at.host, at.process) for lane, at in self._job.lanes.items()}
 
     # --- life
 
@@ -371,6 +392,8 @@ class LaneQueries:
                         _LOG.error("query %s is stopped: %s", query_id, error)
                 case Figures() if running is not None:
                     running.take(lane, event)
+                case Watched(_, seen) if running is not None:
+                    running.seen[lane] = (time.monotonic(), seen)
             self._changed.notify_all()
 
     def _internal_topics(self, query: PersistentQuery) -> set[str]:

@@ -1,23 +1,20 @@
-"""The queries of a service: what they are, how they do, and how they did in the last minutes."""
+"""The queries of a service: what they are, and how they do."""
 
 from __future__ import annotations
 
-import itertools
 import threading
 import time
-from collections import deque
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
-from millstream.console.looking import Looking
+from millstream.console.history import Figures, History
+from millstream.console.kafka.looking import Looking
 from millstream.errors import MillstreamError
 from millstream.kafka.admin import Partition
 from millstream.sql.engine.context import Context
 from millstream.sql.engine.queries import PersistentQuery
+from millstream.task.watching.watch import Seen
 
-#: How often the figures of queries are noted, and how many of these notes are kept: ten minutes.
-SAMPLE_SECONDS = 5.0
-_SAMPLES = 120
 #: Browsers that look at the same time share an answer of Kafka's.
 _ENDS_SECONDS = 2.0
 
@@ -28,8 +25,17 @@ class Lanes(Protocol):
     def told(self) -> dict[str, dict[str, float]]:
         """Of each query, `processed`, and how far it is in its inputs by `topic-partition`."""
 
-    def tasks(self) -> dict[str, dict[int, tuple[int, int]]]:
-        """How many tasks of each query work, and how many are being restored, in each lane of this server."""
+    def figures(self) -> dict[str, dict[str, float]]:
+        """Of each query, `process-total` and `records-lag`, among others."""
+
+    def tasks(self) -> dict[str, dict[int, tuple[tuple[str, ...], Mapping[str, float]]]]:
+        """The tasks of each query in each lane of this server: those at work, and how much is there of the others."""
+
+    def places(self) -> dict[int, tuple[str, int]]:
+        """The host and the process of each lane of this server."""
+
+    def look(self, query_id: str, seconds: float) -> list[Seen]:
+        """What lanes have seen of a query's nodes lately; they look for so long from now on."""
 
     @property
     def lanes(self) -> set[int]:
@@ -37,7 +43,7 @@ class Lanes(Protocol):
 
 
 class Overview:
-    """Notes the figures of queries now and then, and tells them.
+    """Tells the figures of queries, and how they did in the last minutes.
 
     Args:
         context: the state of the engine.
@@ -53,40 +59,22 @@ class Overview:
         self._lanes = lanes
         self._looking = looking
         self._clock = clock
-        self._samples: deque[tuple[float, dict[str, float]]] = deque(maxlen=_SAMPLES)
+        #: How queries did in the last minutes.
+        self.history = History(self._noted, clock)
         self._ends: tuple[float, frozenset[Partition], dict[Partition, int]] = (0.0, frozenset(), {})
-        self._closing = threading.Event()
         self._lock = threading.Lock()
-        self._thread = threading.Thread(target=self._run, name="millstream-console", daemon=True)
-
-    def start(self) -> None:
-        """Begin to take notes."""
-        self._thread.start()
 
     def close(self) -> None:
         """Take no more notes."""
-        self._closing.set()
-
-    def sample(self) -> None:
-        """Note how many records queries have processed."""
-        figures = self._lanes.told()
-        self._samples.append((self._clock(), {name: found["processed"] for name, found in figures.items()}))
+        self.history.close()
 
     def queries(self) -> list[dict[str, Any]]:
         """All persistent queries with their figures."""
         context = self._context()
         figures = self._lanes.told()
-        rates = self._rates()
+        rates = self.history.rates()
         lags = self.lags()
         return [self._query(context, query, figures.get(query.id, {}), rates, lags) for query in list(context.queries)]
-
-    def history(self) -> dict[str, Any]:
-        """Records a second in the last minutes: times, and the rates of each query."""
-        samples = list(self._samples)
-        times = [int(at * 1000) for at, _ in samples[1:]]
-        names = sorted({name for _, found in samples for name in found})
-        rates = {name: [_rate(before, after, name) for before, after in itertools.pairwise(samples)] for name in names}
-        return {"times": times, "rates": rates, "seconds": SAMPLE_SECONDS}
 
     def lags(self) -> dict[str, dict[str, int]]:
         """How many records each query has not processed yet, by `topic-partition`; none if Kafka does not tell."""
@@ -108,15 +96,11 @@ class Overview:
             for query, found in positions.items()
         }
 
-    def _run(self) -> None:
-        while not self._closing.wait(SAMPLE_SECONDS):
-            self.sample()
-
-    def _rates(self) -> dict[str, float]:
-        samples = list(self._samples)
-        if len(samples) < 2:
-            return {}
-        return {name: _rate(samples[-2], samples[-1], name) for name in samples[-1][1]}
+    def _noted(self) -> Figures:
+        return {
+            query: {"processed": found["process-total"], "lag": found["records-lag"]}
+            for query, found in self._lanes.figures().items()
+        }
 
     def _known_ends(self, partitions: frozenset[Partition]) -> dict[Partition, int]:
         with self._lock:
@@ -149,12 +133,6 @@ class Overview:
             "lag": sum(lag.values()) if lag else None,
             "errors": context.queries.runner.errors(query),
         }
-
-
-def _rate(before: tuple[float, dict[str, float]], after: tuple[float, dict[str, float]], name: str) -> float:
-    seconds = max(after[0] - before[0], 0.001)
-    # Lanes that begin anew count from zero.
-    return round(max(0.0, after[1].get(name, 0.0) - before[1].get(name, 0.0)) / seconds, 1)
 
 
 def _positions(figures: Mapping[str, float]) -> dict[Partition, int]:

@@ -6,7 +6,7 @@ import base64
 import binascii
 from typing import Any
 
-from millstream.console.schemas import decoded
+from millstream.console.kafka.schemas import decoded
 from millstream.registry.schemas import SchemaRegistry
 from millstream.server.problems import BadRequest
 from millstream.sql.engine.answers.printing import kind_of, shown

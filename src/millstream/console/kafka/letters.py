@@ -13,14 +13,13 @@ from typing import Any
 
 import msgspec
 
-from millstream.console.looking import Looking
-from millstream.console.shown import data_of, record_json
-from millstream.console.topics import headers_of, last_records
+from millstream.console.kafka.looking import Looking
+from millstream.console.kafka.shown import data_of, record_json
+from millstream.console.kafka.topics import headers_of, last_records
 from millstream.kafka.topics import changelog_topic
 from millstream.registry.schemas import SchemaRegistry
 from millstream.server.problems import BadRequest, Problem
-from millstream.sql.engine.context import Context
-from millstream.sql.engine.topics import TopicDescription, TopicRecord
+from millstream.sql.engine.topics import TopicDescription, TopicRecord, Topics
 
 #: What handlers write into the headers of dead letters (`millstream.handlers`).
 PREFIX = "__streams.errors."
@@ -50,18 +49,31 @@ class DeadLetters:
 
     Args:
         looking: asks Kafka.
-        context: the state of the engine: topics, and where schemas are.
-        service: the name that the service has in Kafka.
+        topics: writes to Kafka.
+        registry: where schemas are, if anywhere.
+        service: the name that the service or application has in Kafka.
+        known: topics of dead letters that are known.
     """
 
-    def __init__(self, looking: Looking, context: Callable[[], Context], service: str) -> None:
+    def __init__(
+        self,
+        looking: Looking,
+        topics: Callable[[], Topics],
+        registry: Callable[[], SchemaRegistry | None],
+        service: str,
+        known: tuple[str, ...] = (),
+    ) -> None:
         self._looking = looking
-        self._context = context
+        self._topics = topics
+        self._registry = registry
+        self._known = known
         self._done_topic = f"{service}-console-letters"
 
     def likely_topics(self) -> list[str]:
-        """The topics whose names say that dead letters are in them."""
-        return [name for name in self._looking.topics() if any(part in name.lower() for part in _LIKELY)]
+        """The topics of dead letters that are known, and those whose names say so."""
+        topics = [name for name in self._looking.topics() if name != self._done_topic]
+        likely = [name for name in topics if any(part in name.lower() for part in _LIKELY)]
+        return list(dict.fromkeys([*(name for name in self._known if name in topics), *likely]))
 
     def letters(self, topic: str) -> dict[str, Any]:
         """The last letters of a topic, the newest first, and how many there are by cause."""
@@ -69,7 +81,7 @@ class DeadLetters:
         letters = []
         causes: Counter[tuple[str, str | None, bool]] = Counter()
         for record in last_records(self._looking, topic, count=MOST_LETTERS):
-            letter = letter_json(record, self._context().registry)
+            letter = letter_json(record, self._registry())
             letter["done"] = done.get(f"{record.partition}/{record.offset}")
             causes[letter["cause"], letter["from"]["topic"], letter["done"] is None] += 1
             letters.append(letter)
@@ -86,7 +98,7 @@ class DeadLetters:
     def letter(self, topic: str, partition: int, offset: int) -> dict[str, Any]:
         """A single letter, whole."""
         (record,) = self._read(topic, [Letter(partition, offset)])
-        return letter_json(record, self._context().registry, whole=True)
+        return letter_json(record, self._registry(), whole=True)
 
     def replay(self, topic: str, letters: list[Letter], who: str | None) -> int:
         """Send letters back to the topics that they came from, and note that."""
@@ -95,7 +107,7 @@ class DeadLetters:
             _mended(record, letter.edit) for record, letter in zip(self._read(topic, letters), letters, strict=True)
         ]
         for record, letter in zip(mended, letters, strict=True):
-            self._context().topics.write(record)
+            self._topics().write(record)
             self._note(topic, letter, {"what": "replayed", "edited": letter.edit is not None}, who)
         return len(letters)
 
@@ -130,7 +142,7 @@ class DeadLetters:
             raise BadRequest(f"from 1 to {_MOST_AT_ONCE} letters at a time", detail=f"{len(letters)} were given")
 
     def _note(self, topic: str, letter: Letter, what: dict[str, Any] | None, who: str | None) -> None:
-        topics = self._context().topics
+        topics = self._topics()
         if topics.describe(self._done_topic) is None:
             made = changelog_topic(self._done_topic, 1)
             topics.create(TopicDescription(made.name, 1, -1, {**made.defaults, **made.config}))
@@ -163,6 +175,7 @@ def letter_json(record: TopicRecord, registry: SchemaRegistry | None, *, whole: 
     found["cause"] = errors.get("exception", "unknown")
     found["message"] = errors.get("message")
     found["stacktrace"] = errors.get("stacktrace")
+    found["node"] = errors.get("node")
     found["from"] = {
         "topic": errors.get("topic"),
         "partition": errors.get("partition"),

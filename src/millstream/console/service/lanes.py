@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from millstream.console.looking import Looking
-from millstream.console.overview import Lanes
+from millstream.console.kafka.looking import Looking
+from millstream.console.service.overview import Lanes
 from millstream.errors import MillstreamError
 from millstream.hosting.lanes.notes import slots_topic
 
@@ -18,19 +18,20 @@ def lanes_json(lanes: Lanes, looking: Looking, service: str) -> dict[str, Any]:
         looking: asks Kafka.
         service: the name that the service has in Kafka.
     """
-    here = lanes.lanes
     tasks = lanes.tasks()
     return {
         "here": [
             {
                 "lane": lane,
+                "host": host,
+                "process": process,
                 "queries": [
-                    {"query": query, "tasks": found[lane][0], "restoring": found[lane][1]}
+                    {"query": query, "tasks": list(found[lane][0]), "restoring": dict(found[lane][1])}
                     for query, found in tasks.items()
                     if any(found.get(lane, ()))
                 ],
             }
-            for lane in sorted(here)
+            for lane, (host, process) in sorted(lanes.places().items())
         ],
         "slots": slots_topic(service).partitions,
         **_members(looking, service),

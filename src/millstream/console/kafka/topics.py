@@ -5,14 +5,15 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from millstream.console.looking import Looking
-from millstream.console.shown import data_of, record_json
+from millstream.console.kafka.looking import Looking
+from millstream.console.kafka.shown import data_of, record_json
 from millstream.kafka.admin import Partition
 from millstream.registry.schemas import SchemaRegistry
 from millstream.server.problems import BadRequest, Problem
 from millstream.sql.engine.topics import TopicRecord, Topics
 
 MOST_RECORDS = 500
+MOST_FOLLOWED = 200
 
 
 def topics_json(looking: Looking, prefix: str) -> list[dict[str, Any]]:
@@ -73,6 +74,39 @@ def records_json(
     found = last_records(looking, name, partition=partition, offset=offset, count=count)
     found.sort(key=lambda record: (record.timestamp, record.partition, record.offset), reverse=offset is None)
     return [record_json(record, registry, whole=count == 1) for record in found[:count]]
+
+
+def following_json(
+    looking: Looking, name: str, registry: SchemaRegistry | None, after: dict[int, int] | None
+) -> dict[str, Any]:
+    """What has come to a topic since somebody looked: records, where to go on, and how many came in all.
+
+    Of many, only the last are told: more could not be read anyway.
+
+    Args:
+        looking: asks Kafka.
+        name: the topic.
+        registry: where schemas are.
+        after: where to begin, by partition; at the end unless given, so that nothing has come yet.
+    """
+    bounds = looking.bounds(_partitions(looking, name))
+    ends = {at[1]: end for at, (_, end) in bounds.items()}
+    begins = {number: max((after or ends).get(number, 0), bounds[name, number][0]) for number in ends}
+    ranges = {
+        (name, number): (max(begins[number], end - MOST_FOLLOWED), end)
+        for number, end in ends.items()
+        if begins[number] < end
+    }
+    found = sorted(
+        looking.records(ranges) if ranges else [],
+        key=lambda record: (record.timestamp, record.partition, record.offset),
+        reverse=True,
+    )
+    return {
+        "records": [record_json(record, registry) for record in found[:MOST_FOLLOWED]],
+        "after": {str(number): end for number, end in ends.items()},
+        "count": sum(max(0, end - begins[number]) for number, end in ends.items()),
+    }
 
 
 def last_records(

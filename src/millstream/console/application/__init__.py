@@ -1,0 +1,1 @@
+"""The console of an application of the DSL."""

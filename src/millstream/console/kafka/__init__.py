@@ -1,0 +1,1 @@
+"""Topics and dead letters: what any console shows of Kafka."""
