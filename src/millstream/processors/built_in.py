@@ -64,7 +64,7 @@ class BuiltInProcessor(Processor[Any, Any, Any, Any]):
         self._node = node
         operator.name = node.name
         operator.forward = self._forward
-        operator.children = {  # type: ignore[attr-defined]  # for those that forward to one child by name
+        operator.children = {  # for those that forward to one child by name
             child: partial(self._forward, child=child) for child in node.children
         }
         node.inside.append(operator)

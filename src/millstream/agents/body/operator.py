@@ -19,7 +19,7 @@ from millstream.agents.body.taking import OpenList
 from millstream.errors import StreamsError, describe_callable
 from millstream.processors.context import TaskContext
 from millstream.processors.operator import Forward, Operator, forward_to_nobody
-from millstream.processors.punctuation import PunctuationType
+from millstream.processors.punctuation import PunctuationType, Punctuator
 from millstream.processors.user_context import HostContext, NodeContext
 from millstream.records import Headers
 
@@ -75,11 +75,11 @@ class AgentOperator(Operator):
 
         return send
 
-    def tick_every(self, request: Take, tick: Callable[[], None]) -> None:
-        """Have `tick` called so often that nobody waits longer than he said."""
-        ticking = NodeContext(self.context, self.name, lambda punctuator, now: punctuator(now))
+    def tick_every(self, request: Take, tick: Punctuator) -> None:
+        """Have `tick`, a method of the operator, called so often that nobody waits longer than he said."""
+        ticking = NodeContext(self.context, self.name, self, lambda punctuator, now: punctuator(now))
         interval = timedelta(milliseconds=max(request.within_ms, 1))
-        ticking.schedule(interval, PunctuationType.WALL_CLOCK_TIME, lambda now: tick())
+        ticking.schedule(interval, PunctuationType.WALL_CLOCK_TIME, tick)
 
     def taken(self, request: Take, event: Event) -> list[Event]:
         """Put a record into the open list; answers what to hand out: nothing, unless the list is full."""

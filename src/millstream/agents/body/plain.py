@@ -94,7 +94,7 @@ class PlainAgent(AgentOperator):
             raise self.unexpected(wanted)
         self._wanted = wanted
 
-    def _tick(self) -> None:
+    def _tick(self, _: int) -> None:
         if isinstance(self._wanted, Take):
             self._resume_with(self._wanted, self.hand_out())
 

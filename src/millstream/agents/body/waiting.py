@@ -177,7 +177,7 @@ class WaitingAgent(AgentOperator):
             entry.ident, entry.items = _LISTS, [request.make(event) for event in events]
             self._add(entry)
 
-    def _tick(self) -> None:
+    def _tick(self, _: int) -> None:
         if self._take is not None:
             self._hand_over(self._take, self.hand_out())
 
