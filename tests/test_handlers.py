@@ -88,7 +88,7 @@ def test_dead_letter() -> None:
         ("__streams.errors.topic", b"orders"),
         ("__streams.errors.partition", b"2"),
         ("__streams.errors.offset", b"40"),
-        ("__streams.errors.node", b"KSTREAM-FILTER-0000000001"),
+        ("__millstream.errors.node", b"KSTREAM-FILTER-0000000001"),
     ]
     assert stacktrace[0] == "__streams.errors.stacktrace"
     assert stacktrace[1] is not None

@@ -41,6 +41,10 @@ class Decision(Enum):
     RETRY = "retry"
 
 
+#: Where a dead letter says at which node it failed, which Kafka Streams does not tell.
+NODE_HEADER = "__millstream.errors.node"
+
+
 @dataclass(frozen=True)
 class Response:
     """A handler's answer: the decision, and records to write to dead-letter queues, whatever the decision.
@@ -102,16 +106,16 @@ class ErrorHandlerContext:
             return ()
         headers = self.headers.copy()
         for name, text in (
-            ("exception", _class_name(exception)),
-            ("message", str(exception)),
-            ("stacktrace", "".join(traceback.format_exception(exception))),
-            ("topic", self.topic),
-            ("partition", str(self.partition)),
-            ("offset", str(self.offset)),
-            ("node", self.processor_node_id),  # Kafka Streams does not tell it
+            ("__streams.errors.exception", _class_name(exception)),
+            ("__streams.errors.message", str(exception)),
+            ("__streams.errors.stacktrace", "".join(traceback.format_exception(exception))),
+            ("__streams.errors.topic", self.topic),
+            ("__streams.errors.partition", str(self.partition)),
+            ("__streams.errors.offset", str(self.offset)),
+            (NODE_HEADER, self.processor_node_id),
         ):
             # Text from outside may hold what is no Unicode; a dead letter must not fail for it.
-            headers.add(f"__streams.errors.{name}", None if text is None else text.encode(errors="replace"))
+            headers.add(name, None if text is None else text.encode(errors="replace"))
         record = ProducedRecord(
             self.dead_letter_queue_topic, self.source_raw_key, self.source_raw_value, self.timestamp, headers
         )

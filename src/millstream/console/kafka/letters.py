@@ -16,6 +16,7 @@ import msgspec
 from millstream.console.kafka.looking import Looking
 from millstream.console.kafka.shown import data_of, record_json
 from millstream.console.kafka.topics import headers_of, last_records
+from millstream.handlers import NODE_HEADER
 from millstream.kafka.topics import changelog_topic
 from millstream.registry.schemas import SchemaRegistry
 from millstream.server.problems import BadRequest, Problem
@@ -166,22 +167,23 @@ class DeadLetters:
 def letter_json(record: TopicRecord, registry: SchemaRegistry | None, *, whole: bool = False) -> dict[str, Any]:
     """A dead letter: the record, where it came from, and what was wrong with it."""
     found = record_json(record, registry, whole=whole)
-    errors = {
-        name.removeprefix(PREFIX): text
-        for name, text in found["headers"]
-        if name.startswith(PREFIX) and text is not None
-    }
-    found["headers"] = [[name, text] for name, text in found["headers"] if not name.startswith(PREFIX)]
+    told = {name: text for name, text in found["headers"] if _is_of_the_error(name) and text is not None}
+    errors = {name.removeprefix(PREFIX): text for name, text in told.items()}
+    found["headers"] = [[name, text] for name, text in found["headers"] if not _is_of_the_error(name)]
     found["cause"] = errors.get("exception", "unknown")
     found["message"] = errors.get("message")
     found["stacktrace"] = errors.get("stacktrace")
-    found["node"] = errors.get("node")
+    found["node"] = told.get(NODE_HEADER)
     found["from"] = {
         "topic": errors.get("topic"),
         "partition": errors.get("partition"),
         "offset": errors.get("offset"),
     }
     return found
+
+
+def _is_of_the_error(header: str) -> bool:
+    return header.startswith(PREFIX) or header == NODE_HEADER
 
 
 def _mended(record: TopicRecord, edit: dict[str, Any] | None) -> TopicRecord:
@@ -204,5 +206,5 @@ def _mended(record: TopicRecord, edit: dict[str, Any] | None) -> TopicRecord:
         record.timestamp,
         headers_of(edit["headers"])
         if "headers" in edit
-        else tuple(header for header in record.headers if not header[0].startswith(PREFIX)),
+        else tuple(header for header in record.headers if not _is_of_the_error(header[0])),
     )
