@@ -80,6 +80,11 @@ def test_validation(ksql: Ksql, connect_server: ConnectServer) -> None:
         assert (status, message.startswith(f"Validation error: {problem}")) == (400, True)
 
 
+def test_properties_are_texts(ksql: Ksql) -> None:
+    with pytest.raises(StatementError, match="property a of a connector cannot be NULL"):
+        ksql.execute("CREATE SOURCE CONNECTOR c WITH ('connector.class'='F', 'a'=NULL);")
+
+
 def test_refused_at_last(ksql: Ksql, connect_server: ConnectServer) -> None:
     connect_server.say("GET /connectors", (200, []))
     connect_server.say(VALIDATE, (200, checks("file")))

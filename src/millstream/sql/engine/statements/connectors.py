@@ -25,7 +25,7 @@ from millstream.sql.engine.answers.descriptions import describe_source
 from millstream.sql.engine.answers.entities import Entity, WarningEntity
 from millstream.sql.engine.context import Context
 from millstream.sql.errors import ConnectorError, SqlError
-from millstream.sql.tree.expressions import BooleanLiteral, Expression
+from millstream.sql.tree.expressions import BooleanLiteral, Literal, NullLiteral
 from millstream.sql.tree.statements import CreateConnector, DescribeConnector, DropConnector, Listing, Show
 
 _LOG = logging.getLogger("millstream.sql")
@@ -121,19 +121,17 @@ def _connect(context: Context) -> Connectors:
 
 
 def _config(statement: CreateConnector) -> dict[str, str]:
-    config = {name: _text(value) for name, value in statement.properties.items()}
+    config = {name: _text(name, value) for name, value in statement.properties.items()}
     if config.get(_CLASS) == _JDBC_SOURCE:
         config = _with_key(config)
     return {**config, "name": statement.name}
 
 
-def _text(value: Expression) -> str:
-    if isinstance(value, BooleanLiteral):
-        return str(value.value).lower()
-    found = getattr(value, "value", None)
-    if found is None:
-        raise SqlError(f"a property of a connector cannot be {value}")
-    return str(found)
+def _text(name: str, given: Literal) -> str:
+    """Connect knows only texts."""
+    if isinstance(given, NullLiteral):
+        raise SqlError(f"property {name} of a connector cannot be NULL", hint="leave it out")
+    return str(given.value).lower() if isinstance(given, BooleanLiteral) else str(given.value)
 
 
 def _with_key(config: Mapping[str, str]) -> dict[str, str]:
