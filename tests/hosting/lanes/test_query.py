@@ -1,0 +1,26 @@
+"""Where the tasks of a query lie."""
+
+from __future__ import annotations
+
+from millstream import StreamsBuilder, StreamsConfig
+from millstream.hosting.lanes.query import HostedQuery
+
+
+def slots(**counts: int) -> dict[str, int]:
+    builder = StreamsBuilder()
+    for topic in counts:
+        builder.stream(topic).to("out")
+    query = HostedQuery("q", builder.build(), StreamsConfig(application_id="app"), {**counts, "out": 1}, {})
+    return {task.name: task.slot for task in query.tasks}
+
+
+def test_a_task_keeps_its_slot_when_another_topic_grows() -> None:
+    before, after = slots(a=4, b=4), slots(a=6, b=4)
+    assert after.items() >= before.items()
+    assert len(after) == 10
+
+
+def test_lanes_share_the_tasks_of_a_part() -> None:
+    assert len(set(slots(a=32).values())) == 32
+    halves = [slot < 16 for slot in slots(a=4).values()]
+    assert 0 < sum(halves) < 4
