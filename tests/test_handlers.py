@@ -88,11 +88,11 @@ def test_dead_letter() -> None:
         ("__streams.errors.topic", b"orders"),
         ("__streams.errors.partition", b"2"),
         ("__streams.errors.offset", b"40"),
-        ("__millstream.errors.node", b"KSTREAM-FILTER-0000000001"),
     ]
     assert stacktrace[0] == "__streams.errors.stacktrace"
     assert stacktrace[1] is not None
     assert b"test_handlers.py" in stacktrace[1]
+    assert b"\nat node KSTREAM-FILTER-0000000001 of task " in stacktrace[1]
     assert list(CONTEXT.headers) == [("trace", b"1")]  # the record's own headers are left alone
 
 

@@ -41,10 +41,6 @@ class Decision(Enum):
     RETRY = "retry"
 
 
-#: Where a dead letter says at which node it failed, which Kafka Streams does not tell.
-NODE_HEADER = "__millstream.errors.node"
-
-
 @dataclass(frozen=True)
 class Response:
     """A handler's answer: the decision, and records to write to dead-letter queues, whatever the decision.
@@ -106,20 +102,23 @@ class ErrorHandlerContext:
             return ()
         headers = self.headers.copy()
         for name, text in (
-            ("__streams.errors.exception", _class_name(exception)),
-            ("__streams.errors.message", str(exception)),
-            ("__streams.errors.stacktrace", "".join(traceback.format_exception(exception))),
-            ("__streams.errors.topic", self.topic),
-            ("__streams.errors.partition", str(self.partition)),
-            ("__streams.errors.offset", str(self.offset)),
-            (NODE_HEADER, self.processor_node_id),
+            ("exception", _class_name(exception)),
+            ("message", str(exception)),
+            # Of the header's content nothing is fixed, so that it can say what Kafka Streams has no header for.
+            ("stacktrace", "".join(traceback.format_exception(exception)) + self._place()),
+            ("topic", self.topic),
+            ("partition", str(self.partition)),
+            ("offset", str(self.offset)),
         ):
             # Text from outside may hold what is no Unicode; a dead letter must not fail for it.
-            headers.add(name, None if text is None else text.encode(errors="replace"))
+            headers.add(f"__streams.errors.{name}", None if text is None else text.encode(errors="replace"))
         record = ProducedRecord(
             self.dead_letter_queue_topic, self.source_raw_key, self.source_raw_value, self.timestamp, headers
         )
         return (record,)
+
+    def _place(self) -> str:
+        return f"at node {self.processor_node_id} of task {self.task_id}\n"
 
     def __str__(self) -> str:
         return (

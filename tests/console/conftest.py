@@ -110,7 +110,7 @@ def _fill(served: Served) -> None:
                 "source": "till",
                 "__streams.errors.exception": "ValueError" if number else "KeyError",
                 "__streams.errors.message": "many is no number",
-                "__streams.errors.stacktrace": "Traceback (most recent call last): ...",
+                "__streams.errors.stacktrace": "Traceback (most recent call last): ...\nat node PARSE of task 0_0\n",
                 "__streams.errors.topic": "orders",
                 "__streams.errors.partition": "1",
                 "__streams.errors.offset": str(number),

@@ -6,6 +6,7 @@ what was done. So all servers know it, and whoever opens the console next.
 
 from __future__ import annotations
 
+import re
 import time
 from collections import Counter
 from collections.abc import Callable
@@ -16,7 +17,6 @@ import msgspec
 from millstream.console.kafka.looking import Looking
 from millstream.console.kafka.shown import data_of, record_json
 from millstream.console.kafka.topics import headers_of, last_records
-from millstream.handlers import NODE_HEADER
 from millstream.kafka.topics import changelog_topic
 from millstream.registry.schemas import SchemaRegistry
 from millstream.server.problems import BadRequest, Problem
@@ -24,6 +24,7 @@ from millstream.sql.engine.topics import TopicDescription, TopicRecord, Topics
 
 #: What handlers write into the headers of dead letters (`millstream.handlers`).
 PREFIX = "__streams.errors."
+_NODE = re.compile(r"^at node (.+) of task \S+\s*\Z", re.MULTILINE)
 #: How many letters of each partition are looked at.
 MOST_LETTERS = 1000
 _MOST_AT_ONCE = 500
@@ -167,13 +168,16 @@ class DeadLetters:
 def letter_json(record: TopicRecord, registry: SchemaRegistry | None, *, whole: bool = False) -> dict[str, Any]:
     """A dead letter: the record, where it came from, and what was wrong with it."""
     found = record_json(record, registry, whole=whole)
-    told = {name: text for name, text in found["headers"] if _is_of_the_error(name) and text is not None}
-    errors = {name.removeprefix(PREFIX): text for name, text in told.items()}
-    found["headers"] = [[name, text] for name, text in found["headers"] if not _is_of_the_error(name)]
+    errors = {
+        name.removeprefix(PREFIX): text
+        for name, text in found["headers"]
+        if name.startswith(PREFIX) and text is not None
+    }
+    found["headers"] = [[name, text] for name, text in found["headers"] if not name.startswith(PREFIX)]
     found["cause"] = errors.get("exception", "unknown")
     found["message"] = errors.get("message")
     found["stacktrace"] = errors.get("stacktrace")
-    found["node"] = told.get(NODE_HEADER)
+    found["node"] = _node_of(errors.get("stacktrace"))
     found["from"] = {
         "topic": errors.get("topic"),
         "partition": errors.get("partition"),
@@ -182,8 +186,10 @@ def letter_json(record: TopicRecord, registry: SchemaRegistry | None, *, whole: 
     return found
 
 
-def _is_of_the_error(header: str) -> bool:
-    return header.startswith(PREFIX) or header == NODE_HEADER
+def _node_of(stacktrace: str | None) -> str | None:
+    """The node at which it failed, as the last line of the stack trace says (`millstream.handlers`)."""
+    found = None if stacktrace is None else _NODE.search(stacktrace)
+    return None if found is None else found[1]
 
 
 def _mended(record: TopicRecord, edit: dict[str, Any] | None) -> TopicRecord:
@@ -206,5 +212,5 @@ def _mended(record: TopicRecord, edit: dict[str, Any] | None) -> TopicRecord:
         record.timestamp,
         headers_of(edit["headers"])
         if "headers" in edit
-        else tuple(header for header in record.headers if not _is_of_the_error(header[0])),
+        else tuple(header for header in record.headers if not header[0].startswith(PREFIX)),
     )
