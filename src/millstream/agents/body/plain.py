@@ -47,14 +47,25 @@ class PlainAgent(AgentOperator):
         current.timestamp = timestamp
         current.headers = headers
         wanted = self._wanted
-        if wanted is VALUE:
-            self._resume(value)
-        elif wanted is ITEM:
-            self._resume((key, value))
+        if wanted is ITEM:
+            item: Any = key, value
+        elif wanted is VALUE:
+            item = value
         elif wanted is EVENT:
-            self._resume(event_of(current))
+            item = event_of(current)
         else:
             self._rarely(wanted)
+            return
+        # What `_resume` does, without a further call for each record.
+        try:
+            following = self._run(self._send, item)
+        except StopIteration:
+            following = None
+        except BaseException:
+            self._wanted = None
+            raise
+        if following is not wanted:
+            self._note(following)
 
     def close(self) -> None:
         if self._coroutine is not None:

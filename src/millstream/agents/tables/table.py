@@ -32,10 +32,11 @@ class Table(TableBase, MutableMapping[Any, Any]):
 
     def __setitem__(self, key: Any, value: Any) -> None:
         current = CURRENT.get()
-        if current is None or self.name not in current.tables:
-            self._current()
-        else:
-            current.tables[self.name].write(key, value, current.timestamp)
+        try:
+            current.tables[self.name].write(key, value, current.timestamp)  # type: ignore[union-attr]  # see below
+        except (AttributeError, KeyError):
+            self._current()  # which says what is wrong, if it is the table
+            raise
 
     def __delitem__(self, key: Any) -> None:
         current, access = self._current()
