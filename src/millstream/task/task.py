@@ -199,7 +199,7 @@ class Task:
         """What a task elsewhere needs, beside the stores' changes, to go on as if it were this one.
 
         Call it between two batches, after `commit(until_clean=True)` and with the changes that `take_changes` gives.
-        It has times, operators' clocks and schedules of punctuation, laid out as `millstream.task.saving.progress` says.
+        It has times, operators' clocks and schedules of punctuation (`millstream.task.saving.progress`).
         Not carried over are records that are still buffered (the host adds them again, from `positions` on), stores
         without logging, what user code keeps in attributes, and schedules that user code made later than in `init` of
         something else than a method of the processor.
