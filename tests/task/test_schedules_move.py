@@ -286,6 +286,24 @@ def test_transformers_of_tables_keep_their_schedules() -> None:
     assert calls == [("a", 10)]
 
 
+def test_a_new_release_may_change_what_init_schedules() -> None:
+    calls: Calls = []
+
+    def every(interval: int) -> Topology:
+        class InInit(Reminding):
+            def init(self, context: Any) -> None:
+                super().init(context)
+                context.schedule(ms(interval), WALL_CLOCK, partial(self.remind, "x"))
+
+        return topology_of(lambda: InInit(calls))
+
+    saved = Run(every(10)).task.save()
+    run = Run(every(25), saved)
+    for now in (10, 20, 25, 30):
+        run.wait_until(now)
+    assert calls == [("x", 25)]
+
+
 def test_progress_of_version_1_is_read() -> None:
     calls: Calls = []
 

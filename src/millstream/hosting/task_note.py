@@ -13,7 +13,7 @@ class TaskNote(Versioned, array_like=True, frozen=True):
     """The content of such a record.
 
     Args:
-        progress: see `millstream.task.progress`.
+        progress: see `millstream.task.saving.progress`.
         clocks: of each store that has one, as a change: the key is always the same.
         changelogs: of each logged store, the id of the topic that has all of its changes; "" if none has.
     """

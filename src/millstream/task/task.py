@@ -17,10 +17,10 @@ from millstream.task.errors.failures import failing_node, processing_error
 from millstream.task.errors.handling import ErrorHandling, FatalError
 from millstream.task.globals import GlobalState
 from millstream.task.metrics import TaskMetrics
-from millstream.task.progress import ProgressKeeper, decode
 from millstream.task.queues import QueueGroup, RecordQueue
 from millstream.task.records import OutputRecord, RawRecord
 from millstream.task.runner import Runner
+from millstream.task.saving.progress import ProgressKeeper, decode
 from millstream.task.serdes import node_serdes
 from millstream.task.sink import SinkOperator
 from millstream.task.source import Source
@@ -208,7 +208,7 @@ class Task:
         """What a task elsewhere needs, beside the stores' changes, to go on as if it were this one.
 
         Call it between two batches, after `commit(until_clean=True)` and with the changes that `take_changes` gives.
-        It has times, operators' clocks and schedules of punctuation, in the layout of `millstream.task.progress`.
+        It has times, operators' clocks and schedules of punctuation (`millstream.task.saving.progress`).
         Not carried over are records that are still buffered (the host adds them again, from `positions` on), stores
         without logging, what user code keeps in attributes, and schedules that user code made later than in `init` of
         something else than a method of the processor.

@@ -81,7 +81,10 @@ class ScheduleKeeper:
         known = _Known(self._context.initial_schedules, later)
         restored: dict[PunctuationType, list[tuple[int, Schedule]]] = {type_: [] for type_ in PunctuationType}
         for note in waiting:
-            schedule = known.claim(note) or self._made_again(note)
+            schedule = known.claim(note)
+            # What `init` made is for `init` to make again: a new release may have changed its mind.
+            if schedule is None and not (fresh and note.place >= 0):
+                schedule = self._made_again(note)
             if schedule is not None:
                 schedule.cancelled = note.cancelled
                 restored[schedule.type].append((note.due, schedule))
@@ -98,7 +101,7 @@ class ScheduleKeeper:
                 schedule.cancelled = True
 
     def _made_again(self, note: ScheduleNote) -> Schedule | None:
-        """A schedule that `init` does not make."""
+        """A schedule that `init` does not make here."""
         name, contexts = note.name, self._context.user_contexts.get(note.node, [])
         if name is None:
             return None
@@ -110,6 +113,8 @@ class ScheduleKeeper:
                 "node '%s' of task %s had scheduled its method %s, which is not there any more: it is not called again",
                 note.node, self._context.task_id, name.path,
             )  # fmt: skip
+        else:
+            found.place = note.place
         return found
 
     def _initial(self) -> Iterator[Schedule]:

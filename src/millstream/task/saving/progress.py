@@ -7,8 +7,8 @@ It is a msgpack array:
     queues        of each input partition: topic, partition, its time, the offset of the next record (-1: none came
                   yet), until when (wall clock) the task waits for it (nil: it does not)
     clocks        node to the numbers its operator keeps (`Operator.clock`)
-    schedules     those that are waited for, as notes (`millstream.task.schedules`), in the order of the heaps: first of
-                  stream time, then of the wall clock
+    schedules     those that are waited for, as notes (`millstream.task.saving.schedules`), in the order of the heaps:
+                  first of stream time, then of the wall clock
     cancelled     notes of the other schedules that were made in `init`: all of these were cancelled
 
 The same progress always gives the same bytes. Version 1, which is still read, knew only schedules that were made in
@@ -26,7 +26,7 @@ from millstream.layouts import Versioned, decode_versioned
 from millstream.processors.operator import Operator
 from millstream.processors.user_context import HostContext
 from millstream.task.queues import QueueGroup, QueueState
-from millstream.task.schedules import ScheduleKeeper, ScheduleNote
+from millstream.task.saving.schedules import ScheduleKeeper, ScheduleNote
 
 _VERSION: Final = 2
 
