@@ -6,6 +6,7 @@ import base64
 import contextlib
 import json
 import os
+import re
 import subprocess
 import sys
 import threading
@@ -154,18 +155,19 @@ def application(served: Served, tmp_path_factory: pytest.TempPathFactory) -> Ite
     command += ["--checkpoint", str(directory / "checkpoint")]
     environment = {**os.environ, "XDG_STATE_HOME": str(directory)}
     selling = Selling(served)
-    with subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True) as process:  # noqa: S603 - ours
-        lines = process.stderr or ()
-        try:
-            url = next(line.split()[-1] for line in lines if "the console is at" in line).removesuffix("/console")
-            threading.Thread(target=lambda: list(lines), daemon=True).start()  # so that it is never full
-            selling.start()
-            found = Running(url, served.write)
-            until(lambda: b'"tea"' in found.client().request("GET", "/stores/income/keys")[1], _START_SECONDS)
-            yield found
-        finally:
-            selling.stop()
-            process.terminate()
+    told = directory / "told"
+    with told.open("wb") as errors:
+        process = subprocess.Popen(command, env=environment, stderr=errors)  # noqa: S603 - it is ours
+    try:
+        url = until(lambda: re.search(r"the console is at (\S+)/console", told.read_text()), _START_SECONDS)[1]
+        selling.start()
+        found = Running(url, served.write)
+        until(lambda: b'"tea"' in found.client().request("GET", "/stores/income/keys")[1], _START_SECONDS)
+        yield found
+    finally:
+        selling.stop()
+        process.terminate()
+        process.wait(60)
 
 
 class Selling:
