@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 from itertools import starmap
 from typing import Any, Generic, TypeVar
 
 from millstream.records import Headers, ValueAndTimestamp
 from millstream.serdes import Serde
 from millstream.state import codec
+from millstream.state.backends.choice import open_map
 from millstream.state.caches.keyvalue import KeyValueCache
 from millstream.state.keyvalue_rows import KeyValueRows
 from millstream.state.layout import after, after_prefix, join_timestamped, split_timestamped
@@ -60,8 +62,8 @@ class _KeyValueBase(RowStore, Generic[K, V, T]):
             self._key,
             self._codec,
             logged=self.logged,
-            directory=context.store_directory(self.name) if self._supplier.persistent else None,
             max_entries=self._supplier.max_entries,
+            open_map=partial(open_map, context, self.name, self._supplier.persistent),
         )
         self._get = self._rows.get
         self._put = self._put_row

@@ -16,12 +16,15 @@ from typing import Generic, TypeVar
 
 from millstream.records import NO_TIMESTAMP
 from millstream.serdes import Serde
-from millstream.state.backends.timetable import MemoryTimeTable, Order, Row, TimeTable, segment_order, time_order
-from millstream.state.backends.timetable_rocksdb import RocksTimeTable
+from millstream.state.backends.choice import open_table
+from millstream.state.backends.timetable import Order, Row, TimeTable, segment_order, time_order
 from millstream.state.codec import Codec
 from millstream.state.layout import CLOCK_KEY, MAX_SEQUENCE, SESSION_SUFFIX, WINDOW_SUFFIX
 from millstream.state.store import LogEntry, LogRecord, StoreContext
 from millstream.state.suppliers import StoreSupplier
+
+#: Rows go, in memory, in spans of this part of their retention or segment.
+_SPANS = 16
 
 K = TypeVar("K")
 T = TypeVar("T")
@@ -67,17 +70,21 @@ class ExpiringRows(Generic[K, T]):
         self._floor = self._horizon = 0
         # In memory rows expire one by one, and are taken out several at a time.
         self._dropped = 0
-        self._drop_step = max(1, self._retention // 16) if self._segment_ms is None else 1
+        self._drop_step = max(1, self._retention // _SPANS) if self._segment_ms is None else 1
         number_first = supplier.persistent and suffix is SESSION_SUFFIX
         segment_ms = self._segment_ms or 1
         self.segment_order: Order = segment_order(segment_ms, suffix)
         self.time_order: Order = time_order(suffix, number_first)
-        directory = context.store_directory(supplier.name) if supplier.persistent else None
-        self.table: TimeTable
-        if directory is None:
-            self.table = MemoryTimeTable(suffix, segment_ms, number_first)
-        else:
-            self.table = RocksTimeTable(directory, suffix, segment_ms, number_first, supplier.time_ordered)
+        self.table: TimeTable = open_table(
+            context,
+            supplier.name,
+            supplier.persistent,
+            suffix,
+            segment_ms=segment_ms,
+            span_ms=max(1, (self._segment_ms or self._retention) // _SPANS),
+            number_first=number_first,
+            time_index=supplier.time_ordered,
+        )
         note = self.table.read_note()
         if note is not None:
             self._restore_clock(note)
