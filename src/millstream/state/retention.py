@@ -10,7 +10,7 @@ than the clock minus the retention. There are two families, and results depend o
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from struct import Struct
 from typing import Generic, TypeVar
 
@@ -142,6 +142,43 @@ class ExpiringRows(Generic[K, T]):
         else:
             self.table.put(binary, time, number, data)
         return data
+
+    def adding(self) -> Callable[[K, T, int], None]:
+        """`add(key, item, time)`: a `put` under the next number, for stores that keep duplicates."""
+        serialize, encode, pack, put = self.key.serialize, self.codec.encode, self._suffix.pack, self.table.put
+
+        def add(key: K, item: T, time: int) -> None:
+            try:
+                binary = serialize(key)
+            except Exception as error:
+                raise self.key.serialization_error(key, error) from error
+            try:
+                data = encode(item)
+            except Exception as error:
+                raise self.codec.serde.serialization_error(item, error) from error
+            number = self._sequence = (self._sequence + 1) & MAX_SEQUENCE
+            if self.changes is not None:
+                self.changes[binary + pack(time, number)] = data
+            if time > self.clock:
+                self._advance(time)
+            if time < self._floor:
+                self._clock_due |= time == self.clock
+                self._drop(time)
+            else:
+                put(binary, time, number, data)
+
+        return add
+
+    def finding(self) -> Callable[[K, int, int], list[tuple[int, T]]]:
+        """`find(key, earliest, latest)`: (time, item) of a key's rows that have not expired, by time, then number."""
+        serialize, decode, list_of_key = self.key.serialize, self.codec.decode, self.table.list_of_key
+
+        def find(key: K, earliest: int, latest: int) -> list[tuple[int, T]]:
+            horizon = self._horizon
+            rows = list_of_key(serialize(key), earliest if earliest > horizon else horizon, latest)
+            return [(row[0], decode(row[2])) for row in rows] if rows else []
+
+        return find
 
     def pass_over(self, key: K, time: int) -> None:
         """Take note of a None among duplicates: there is no row it could delete, but Kafka Streams logs it.

@@ -14,10 +14,8 @@ from struct import Struct
 
 from millstream.state.backends.pool import MemoryPool
 from millstream.state.backends.tiered_map import TieredMap
-from millstream.state.backends.timetable import MemoryTimeTable, Row
+from millstream.state.backends.timetable import BEFORE_ALL, MemoryTimeTable, Row
 from millstream.state.backends.timetable_rocksdb import RocksTimeTable
-
-_BEFORE_ALL = -(1 << 63)
 
 
 class TieredTimeTable(MemoryTimeTable):
@@ -46,7 +44,6 @@ class TieredTimeTable(MemoryTimeTable):
         super().__init__(suffix, segment_ms, number_first, span_ms)
         self._share = pool.share()
         self._most = 0
-        self._cut = _BEFORE_ALL
         self._map = TieredMap(directory, pool)
         self._below = RocksTimeTable(self._map, suffix, segment_ms, number_first, time_index)
 
@@ -55,13 +52,8 @@ class TieredTimeTable(MemoryTimeTable):
             return self._below.get(key, time, number)
         return super().get(key, time, number)
 
-    def put(self, key: bytes, time: int, number: int, value: bytes) -> None:
-        if time < self._cut:
-            self._below.put(key, time, number, value)
-            return
-        super().put(key, time, number, value)
-        if self._bytes > self._most:
-            self._make_room()
+    def _put_before_cut(self, key: bytes, time: int, number: int, value: bytes) -> None:
+        self._below.put(key, time, number, value)
 
     def delete(self, key: bytes, time: int, number: int) -> None:
         if time < self._cut:
@@ -75,12 +67,6 @@ class TieredTimeTable(MemoryTimeTable):
             return late
         early = self._below.of_key(key, earliest, min(latest, self._cut - 1), reverse)
         return chain(late, early) if reverse else chain(early, late)
-
-    def list_of_key(self, key: bytes, earliest: int, latest: int) -> list[tuple[int, int, bytes]]:
-        late = self._in_memory(key, earliest, latest)
-        if earliest >= self._cut:
-            return late
-        return [*self._below.of_key(key, earliest, min(latest, self._cut - 1)), *late]
 
     def by_time(self, earliest: int, latest: int, reverse: bool = False) -> Iterator[Row]:
         late = super().by_time(earliest, latest, reverse)
@@ -102,7 +88,7 @@ class TieredTimeTable(MemoryTimeTable):
 
     def drop_before(self, time: int) -> None:
         super().drop_before(time)
-        if self._cut > _BEFORE_ALL:
+        if self._cut > BEFORE_ALL:
             self._below.drop_before(time)
 
     def __len__(self) -> int:

@@ -6,6 +6,7 @@ start as number; versions have their timestamp as time.
 
 from __future__ import annotations
 
+import sys
 from abc import ABC, abstractmethod
 from bisect import bisect_left, insort
 from collections.abc import Callable, Iterator
@@ -16,6 +17,8 @@ from typing import Any
 Row = tuple[bytes, int, int, bytes]
 #: Where a row is in the order of its table.
 Order = Callable[[bytes, int, int], Any]
+#: Earlier than any time.
+BEFORE_ALL = -(1 << 63)
 #: Bytes that a row takes beside its value: a tuple, two numbers, the value's head, places in a list and a set.
 _ROW_OVERHEAD = 240
 #: Bytes that a key takes beside itself: its head, a list, a place in a dict.
@@ -40,6 +43,10 @@ class TimeTable(ABC):
     @abstractmethod
     def of_key(self, key: bytes, earliest: int, latest: int, reverse: bool = False) -> Iterator[tuple[int, int, bytes]]:
         """(time, number, value) of a key's rows with `earliest <= time <= latest`, by time, then number."""
+
+    def list_of_key(self, key: bytes, earliest: int, latest: int) -> list[tuple[int, int, bytes]]:
+        """What `of_key` gives, as a list."""
+        return list(self.of_key(key, earliest, latest))
 
     @abstractmethod
     def by_time(self, earliest: int, latest: int, reverse: bool = False) -> Iterator[Row]:
@@ -95,6 +102,9 @@ class MemoryTimeTable(TimeTable):
 
     Rows come nearly sorted by time, so that inserting into a sorted list is nearly always appending to it.
 
+    A subclass may keep rows before a time (`_cut`) elsewhere, and make room when `_bytes` is greater than `_most`. That
+    is asked here and not in methods around these, as every record of a join gets here.
+
     Args:
         suffix: the binary layout of time and number.
         segment_ms: the length of a segment.
@@ -105,8 +115,10 @@ class MemoryTimeTable(TimeTable):
     def __init__(self, suffix: Struct, segment_ms: int, number_first: bool, span_ms: int) -> None:
         self._rows: dict[bytes, list[tuple[int, int, bytes]]] = {}
         self._count = 0
-        #: An estimate of what the rows take.
+        self._cut = BEFORE_ALL
+        #: An estimate of what the rows take, and the most they may take.
         self._bytes = 0
+        self._most = sys.maxsize
         self._span_ms = span_ms
         #: The keys that have rows in a span; the spans in order; and the one written to last.
         self._keys_in: dict[int, set[bytes]] = {}
@@ -128,6 +140,9 @@ class MemoryTimeTable(TimeTable):
         return None
 
     def put(self, key: bytes, time: int, number: int, value: bytes) -> None:
+        if time < self._cut:
+            self._put_before_cut(key, time, number, value)
+            return
         row = time, number, value
         rows = self._rows.get(key)
         if rows is None:
@@ -148,6 +163,14 @@ class MemoryTimeTable(TimeTable):
         if span != self._last_span:
             self._enter(span)
         self._last_keys.add(key)
+        if self._bytes > self._most:
+            self._make_room()
+
+    def _put_before_cut(self, key: bytes, time: int, number: int, value: bytes) -> None:
+        raise AssertionError("there is no cut")
+
+    def _make_room(self) -> None:
+        raise AssertionError("there is no bound")
 
     def _enter(self, span: int) -> None:
         keys = self._keys_in.get(span)
@@ -192,9 +215,8 @@ class MemoryTimeTable(TimeTable):
         return reversed(found) if reverse else iter(found)
 
     def list_of_key(self, key: bytes, earliest: int, latest: int) -> list[tuple[int, int, bytes]]:
-        return self._in_memory(key, earliest, latest)
-
-    def _in_memory(self, key: bytes, earliest: int, latest: int) -> list[tuple[int, int, bytes]]:
+        if earliest < self._cut:
+            return list(self.of_key(key, earliest, latest))
         rows = self._rows.get(key)
         if rows is None:
             return []
@@ -202,6 +224,9 @@ class MemoryTimeTable(TimeTable):
         if rows[-1][0] <= latest:
             return rows[start:]
         return rows[start : bisect_left(rows, (latest + 1,))]
+
+    def _in_memory(self, key: bytes, earliest: int, latest: int) -> list[tuple[int, int, bytes]]:
+        return self.list_of_key(key, max(earliest, self._cut), latest)
 
     def _between(self, earliest: int, latest: int) -> Iterator[Row]:
         spans, keys_in = self._spans, self._keys_in
