@@ -22,6 +22,8 @@ P50_TO_REACH_MS = 500.0
 THROUGHPUT = "records/s"
 LATENCY = "ms"
 START = "s"
+MEMORY = "MB"
+CPU = "CPU s/million"
 
 
 class Row(TypedDict):
@@ -66,6 +68,12 @@ def start_row(workload: str, guarantee: str, millstream_s: float | None, kafka_s
     return _row(f"first result, {workload}", guarantee, millstream_s, kafka_streams_s, START, None)
 
 
+def taken_row(workload: str, guarantee: str, millstream: float, kafka_streams: float, *, unit: str) -> Row:
+    """Peak of memory, or CPU time, of all processes of a run; less is better."""
+    goal = kafka_streams if unit == CPU else None
+    return _row(workload, guarantee, millstream, kafka_streams, unit, goal)
+
+
 def _row(
     workload: str, guarantee: str, millstream: float | None, kafka_streams: float | None, unit: str, goal: float | None
 ) -> Row:
@@ -100,11 +108,11 @@ def report(rows: Iterable[Row], out: Path = OUT) -> None:
 
 def table(rows: Iterable[Row]) -> str:
     """The rows as text."""
-    lines = [f"{'workload':<26}{'guarantee':<18}{'Millstream':>12}{'Kafka Streams':>15}{'unit':>11}{'ratio':>8}  goal"]
+    lines = [f"{'workload':<26}{'guarantee':<18}{'Millstream':>12}{'Kafka Streams':>15}{'unit':>15}{'ratio':>8}  goal"]
     for row in rows:
         ratio = "-" if row["ratio"] is None else f"{row['ratio']:.2f}"
         mine, theirs = _number(row["millstream"], row["unit"]), _number(row["kafka_streams"], row["unit"])
-        text = f"{row['workload']:<26}{row['guarantee']:<18}{mine:>12}{theirs:>15}{row['unit']:>11}{ratio:>8}"
+        text = f"{row['workload']:<26}{row['guarantee']:<18}{mine:>12}{theirs:>15}{row['unit']:>15}{ratio:>8}"
         lines.append(f"{text}  {_goal(row)}".rstrip())
     return "\n".join(lines)
 
@@ -151,6 +159,8 @@ _TITLES = {
     THROUGHPUT: "Records per second (more is better)",
     LATENCY: "Latency at a steady rate, ms (less is better)",
     START: "From start to first result, s (less is better)",
+    MEMORY: "Peak of memory of all processes, MB (less is better)",
+    CPU: "CPU seconds per million records (less is better)",
 }
 
 

@@ -24,7 +24,7 @@ from millstream.state.backends.scratch import Scratch
 from millstream.state.store import LogEntry
 
 #: Bytes that a row takes beside its key and value: two objects' heads, and places in a dict and a set.
-ROW_OVERHEAD = 240
+ROW_OVERHEAD = 180
 _MISSING: Any = object()
 _Rows = dict[bytes, bytes | None]
 

@@ -20,7 +20,7 @@ Order = Callable[[bytes, int, int], Any]
 #: Earlier than any time.
 BEFORE_ALL = -(1 << 63)
 #: Bytes that a row takes beside its value: a tuple, two numbers, the value's head, places in a list and a set.
-_ROW_OVERHEAD = 240
+_ROW_OVERHEAD = 260
 #: Bytes that a key takes beside itself: its head, a list, a place in a dict.
 _KEY_OVERHEAD = 240
 
