@@ -113,6 +113,8 @@ class TieredMap(OrderedMap):
 
     def delete_range(self, low: bytes, high: bytes) -> None:
         """Remove every key with `low <= key < high`."""
+        if low >= high:
+            return
         for rows in (self._young, self._old):
             gone = [key for key in rows if low <= key < high]
             for key in gone:
