@@ -124,7 +124,7 @@ def profile(rows: Iterable[Row]) -> str:
         if row["stages"]:
             total = sum(row["stages"].values())
             shares = ", ".join(f"{stage} {seconds / total:.0%}" for stage, seconds in row["stages"].items())
-            lines.append(f"{row['workload']:<12}{row['guarantee']:<18}{shares}")
+            lines.append(f"{row['workload']:<14}{row['guarantee']:<18}{shares}")
     return "\n".join(lines)
 
 

@@ -130,10 +130,12 @@ class TieredMap(OrderedMap):
     def range(self, low: bytes | None, high: bytes | None, reverse: bool = False) -> Iterator[tuple[bytes, bytes]]:
         if low is not None and high is not None and low >= high:
             return iter(())
-        if self._keys is None:
-            self._keys = SortedList(self._young.keys() | self._old.keys())
-        # A copy of the keys, as writing while iterating is allowed.
-        keys = list(self._keys.irange(low, high, (True, False), reverse))
+        keys: list[bytes] = []
+        if self._young or self._old:
+            if self._keys is None:
+                self._keys = SortedList(self._young.keys() | self._old.keys())
+            # A copy of the keys, as writing while iterating is allowed.
+            keys = list(self._keys.irange(low, high, (True, False), reverse))
         if self._disk is None:
             return self._rows_of(keys)
         return self._over(self._disk.range(low, high, reverse), keys, reverse)

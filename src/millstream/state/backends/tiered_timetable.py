@@ -108,9 +108,9 @@ class TieredTimeTable(MemoryTimeTable):
         self._below.close()
 
     def _make_room(self) -> None:
-        """Memory is short: have more, or move the cut so far that half of the memory is free again."""
+        """Memory is short: have more, or move the cut so far that a quarter of the memory is free again."""
         if not self._share.covers(self._bytes):
-            enough = self._share.limit // 2
+            enough = self._share.limit // 4 * 3
             while self._spans and self._bytes > enough:
                 self._cut = (self._spans[0] + 1) * self._span_ms
                 taken = self._take_before(self._cut)
