@@ -25,6 +25,10 @@ from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-def
 PARTITIONS = 4
 ORDERS_TOPIC = "bench-orders"
 LINES_TOPIC = "bench-lines"
+MANY_TOPIC = "bench-orders-many"
+CUSTOMERS_TOPIC = "bench-customers"
+SHIPMENTS_TOPIC = "bench-shipments"
+PAYMENTS_TOPIC = "bench-payments"
 
 ORDERS = 2_000_000
 KEYS = 10_000
@@ -119,9 +123,9 @@ def _consumer(bootstrap: str) -> Consumer:
 # --- data
 
 
-def orders(records: int = ORDERS, keys: int = KEYS) -> Iterator[Record]:
+def orders(records: int = ORDERS, keys: int = KEYS, seed: int = _SEED) -> Iterator[Record]:
     """JSON orders under customers' names, ten per millisecond."""
-    rng = random.Random(_SEED)
+    rng = random.Random(seed)
     names = [f"customer-{n}".encode() for n in range(keys)]
     regions = ("eu", "us", "apac")
     amounts = range(200)
@@ -138,6 +142,13 @@ def orders(records: int = ORDERS, keys: int = KEYS) -> Iterator[Record]:
         for number, key, region, amount in drawn:
             value = orjson.dumps({"id": number, "region": region, "amount": amount, "note": note})
             yield Record(key, value, EPOCH_MS + number // RECORDS_A_MS, -1)
+
+
+def customers(keys: int = KEYS) -> Iterator[Record]:
+    """A row for each name, older than all orders."""
+    for number in range(keys):
+        value = orjson.dumps({"name": f"Customer {number}", "tier": number % 3})
+        yield Record(f"customer-{number}".encode(), value, EPOCH_MS - 1, -1)
 
 
 def lines(records: int = LINES, partitions: int = PARTITIONS) -> Iterator[Record]:

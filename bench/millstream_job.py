@@ -13,16 +13,19 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
 from millstream import (
     Consumed,
     Grouped,
+    JoinWindows,
     KafkaStreams,
     Materialized,
     Produced,
     Serdes,
+    StreamJoined,
     StreamsBuilder,
     StreamsConfig,
     TimeWindows,
@@ -75,6 +78,37 @@ def word_count(builder: StreamsBuilder, source: str, sink: str) -> None:
     )
 
 
+def rekey(builder: StreamsBuilder, source: str, sink: str) -> None:
+    (
+        builder.stream(source, JSON)
+        .group_by(lambda key, order: f"group-{order['id'] % 5000}", Grouped(Serdes.string, Serdes.json))
+        .count()
+        .to_stream()
+        .to(sink, LONGS)
+    )
+
+
+def table_join(builder: StreamsBuilder, source: str, sink: str) -> None:
+    orders, customers = source.split(",")
+    (
+        builder.stream(orders, JSON)
+        .join(builder.table(customers, JSON), lambda order, customer: {"id": order["id"], "total": customer["name"]})
+        .to(sink, Produced(Serdes.string, Serdes.json))
+    )
+
+
+def stream_join(builder: StreamsBuilder, source: str, sink: str) -> None:
+    left, right = (builder.stream(topic, JSON) for topic in source.split(","))
+    (
+        left.join(
+            right,
+            lambda one, other: {"id": [one["id"], other["id"]], "total": one["amount"] + other["amount"]},
+            JoinWindows.of_time_difference(timedelta(seconds=5), grace=timedelta(seconds=5)),
+            StreamJoined(Serdes.string, Serdes.json, Serdes.json),
+        ).to(sink, Produced(Serdes.string, Serdes.json))
+    )
+
+
 def latency_count(builder: StreamsBuilder, source: str, sink: str) -> None:
     builder.stream(source, JSON).group_by_key().count().to_stream().to(sink, LONGS)
 
@@ -84,6 +118,11 @@ WORKLOADS: dict[str, Callable[[StreamsBuilder, str, str], None]] = {
     "sum": sum_per_key,
     "window": window_count,
     "wordcount": word_count,
+    "rekey": rekey,
+    "sum-many": sum_per_key,
+    "sum-uncached": sum_per_key,
+    "table": table_join,
+    "join": stream_join,
     "latency": latency_count,
 }
 
@@ -106,6 +145,8 @@ def main() -> None:
             num_stream_threads=arguments.threads,
             checkpoint_location=f"{directory}/checkpoint",
         )
+        if arguments.workload == "sum-uncached":
+            config = replace(config, statestore_cache_max_bytes=0)
         streams = KafkaStreams(builder.build(), config)
         started = time.time()
         streams.start()

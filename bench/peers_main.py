@@ -1,6 +1,7 @@
 """Millstream and Kafka Streams on the same broker and the same data, one after the other.
 
-.venv/bin/python bench/peers_main.py [--orders N] [--lines N] [--workloads filter,sum,...] [--rounds N] [--no-latency]
+.venv/bin/python bench/peers_main.py [--orders N] [--lines N] [--joined N] [--workloads filter,sum,...]
+    [--guarantees exactly_once_v2] [--rounds N] [--no-latency]
 
 Two stream threads against two lanes, in turns; of several rounds the median counts. For both, the clock runs from the
 first record that comes in to the moment when all results are committed; starting is shown apart. The final results of
@@ -24,43 +25,35 @@ from millstream.kafka.broker import DevBroker
 BENCH = Path(__file__).parent
 sys.path.insert(0, str(BENCH))
 
-from data import (  # noqa: E402
-    KEYS,
-    LINES,
-    LINES_TOPIC,
-    ORDERS,
-    ORDERS_TOPIC,
-    create_topics,
-    delete_topics,
-    fill,
-    lines,
-    orders,
-    probe_latency,
-)
-from peers.check import Results, expected, final_results  # noqa: E402
-from peers.run import EXACTLY_ONCE, GUARANTEES, WORKLOADS, run_kafka_streams, run_kafka_streams_latency  # noqa: E402
-from peers_report import Row, latency_row, report, start_row, throughput_row  # noqa: E402
+from data import LINES, ORDERS, create_topics, delete_topics, probe_latency  # noqa: E402
+from footprint import Footprint  # noqa: E402
+from peers.check import Results, expected_of, final_results  # noqa: E402
+from peers.inputs import WORKLOADS, Scale, fill_for, inputs  # noqa: E402
+from peers.run import EXACTLY_ONCE, GUARANTEES, run_kafka_streams, run_kafka_streams_latency  # noqa: E402
+from peers_report import CPU, MEMORY, Row, latency_row, report, start_row, taken_row, throughput_row  # noqa: E402
 
 OUT = BENCH / "out"
 LANES = 2
+JOINED = 600_000
 
 
 def run_millstream(
     bootstrap: str, workload: str, guarantee: str, topic: str, records: int, output: str
 ) -> dict[str, Any]:
     """A workload in a process of its own."""
-    process = subprocess.run(  # noqa: S603 - our own script
+    with subprocess.Popen(  # noqa: S603 - our own script
         _command(bootstrap, workload, guarantee, topic, output, records),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=(OUT / "millstream.log").open("w"),
         text=True,
-        timeout=900,
-    )
+    ) as process:
+        footprint = Footprint(process.pid)
+        footprint.start()
+        printed = process.communicate(timeout=900)[0]
     if process.returncode != 0:
         sys.exit(f"millstream {workload}, {guarantee} failed:\n{(OUT / 'millstream.log').read_text()[-3000:]}")
-    result: dict[str, Any] = json.loads(process.stdout.splitlines()[-1])
-    return result
+    return {**json.loads(printed.splitlines()[-1]), "taken": footprint.finish()}
 
 
 def run_millstream_latency(bootstrap: str, guarantee: str) -> dict[str, Any]:
@@ -87,14 +80,14 @@ def _command(bootstrap: str, workload: str, guarantee: str, topic: str, output: 
     return [*command, "--guarantee", guarantee, "--input", topic, "--output", output, "--records", str(records)]
 
 
-def compare(bootstrap: str, workloads: list[str], order_count: int, line_count: int, rounds: int) -> list[Row]:
-    """Throughput of both, in turns."""
+def compare(bootstrap: str, workloads: list[str], guarantees: list[str], scale: Scale, rounds: int) -> list[Row]:
+    """Throughput of both, in turns, and what both took for it."""
     rows: list[Row] = []
     for workload in workloads:
-        words = workload == "wordcount"
-        topic, records = (LINES_TOPIC, line_count) if words else (ORDERS_TOPIC, order_count)
-        right = expected(workload, lines(line_count) if words else orders(order_count, KEYS))
-        for guarantee in GUARANTEES:
+        found = inputs(workload, scale)
+        topic, records = ",".join(each.topic for each in found), sum(each.size for each in found)
+        right = expected_of(workload, found)
+        for guarantee in guarantees:
             runs: dict[str, list[dict[str, Any]]] = {"millstream": [], "kafka_streams": []}
             for _ in range(rounds):
                 for name in runs:
@@ -106,6 +99,10 @@ def compare(bootstrap: str, workloads: list[str], order_count: int, line_count: 
                 print(json.dumps({name: found[-1] for name, found in runs.items()}), flush=True)
             speed = [statistics.median(run["records_per_s"] for run in runs[name]) for name in runs]
             rows.append(throughput_row(workload, guarantee, *map(round, speed), stages=_stages(runs["millstream"][-1])))
+            for unit, name in ((MEMORY, "peak_mb"), (CPU, "cpu_seconds")):
+                share = 1e6 / records if unit == CPU else 1
+                taken = [statistics.median(run["taken"][name] for run in runs[each]) * share for each in runs]
+                rows.append(taken_row(workload, guarantee, *taken, unit=unit))
             if workload == "sum":
                 first = [min(run["first_result_seconds_from_launch"] for run in runs[name]) for name in runs]
                 rows.append(start_row(workload, guarantee, *first))
@@ -135,6 +132,8 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--orders", type=int, default=ORDERS)
     parser.add_argument("--lines", type=int, default=LINES)
+    parser.add_argument("--joined", type=int, default=JOINED, help="records of each side of a join of streams")
+    parser.add_argument("--guarantees", default=",".join(GUARANTEES))
     parser.add_argument("--workloads", default=",".join(WORKLOADS))
     parser.add_argument("--rounds", type=int, default=1)
     parser.add_argument("--no-latency", action="store_true")
@@ -142,8 +141,10 @@ def main() -> None:
     OUT.mkdir(exist_ok=True)
     with DevBroker() as broker:
         bootstrap = broker.bootstrap_servers
-        fill(bootstrap, orders_count=arguments.orders, keys=KEYS, lines_count=arguments.lines)
-        rows = compare(bootstrap, arguments.workloads.split(","), arguments.orders, arguments.lines, arguments.rounds)
+        workloads, guarantees = arguments.workloads.split(","), arguments.guarantees.split(",")
+        scale = Scale(arguments.orders, arguments.lines, arguments.joined)
+        fill_for(bootstrap, workloads, scale)
+        rows = compare(bootstrap, workloads, guarantees, scale, arguments.rounds)
         if not arguments.no_latency:
             theirs = run_kafka_streams_latency(bootstrap, EXACTLY_ONCE)
             ours = run_millstream_latency(bootstrap, EXACTLY_ONCE)

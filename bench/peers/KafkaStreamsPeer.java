@@ -11,6 +11,7 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Properties;
+import java.util.Set;
 import java.util.concurrent.atomic.LongAdder;
 import java.util.stream.Collectors;
 import java.util.stream.IntStream;
@@ -31,8 +32,11 @@ import org.apache.kafka.streams.StreamsConfig;
 import org.apache.kafka.streams.Topology;
 import org.apache.kafka.streams.kstream.Consumed;
 import org.apache.kafka.streams.kstream.Grouped;
+import org.apache.kafka.streams.kstream.JoinWindows;
+import org.apache.kafka.streams.kstream.Joined;
 import org.apache.kafka.streams.kstream.Materialized;
 import org.apache.kafka.streams.kstream.Produced;
+import org.apache.kafka.streams.kstream.StreamJoined;
 import org.apache.kafka.streams.kstream.TimeWindows;
 import org.apache.kafka.streams.kstream.WindowedSerdes;
 
@@ -52,8 +56,8 @@ public final class KafkaStreamsPeer {
     private static final long POLL_MILLIS = 5;
     private static final long OUTPUT_POLL_NANOS = 20_000_000;
 
-    /** Words sent to the repartition topic. */
-    private static final LongAdder WORDS = new LongAdder();
+    /** Records sent to the repartition topic. */
+    private static final LongAdder REPARTITIONED = new LongAdder();
 
     private final Map<String, String> arguments = new HashMap<>();
     private final Properties properties = new Properties();
@@ -120,7 +124,7 @@ public final class KafkaStreamsPeer {
                 .filter((key, order) -> order.get("amount").asLong() > 50)
                 .mapValues(KafkaStreamsPeer::invoice)
                 .to(output, Produced.with(string, json));
-            case "sum" -> builder.stream(input, Consumed.with(string, json))
+            case "sum", "sum-many", "sum-uncached" -> builder.stream(input, Consumed.with(string, json))
                 .groupByKey()
                 .aggregate(
                     () -> 0L,
@@ -141,6 +145,29 @@ public final class KafkaStreamsPeer {
                 .count()
                 .toStream()
                 .to(output, Produced.with(string, number));
+            case "rekey" -> builder.stream(input, Consumed.with(string, json))
+                .groupBy(
+                    (key, order) -> {
+                        REPARTITIONED.increment();
+                        return "group-" + order.get("id").asLong() % 5000;
+                    },
+                    Grouped.with(string, json))
+                .count()
+                .toStream()
+                .to(output, Produced.with(string, number));
+            case "table" -> builder.stream(input.split(",")[0], Consumed.with(string, json))
+                .join(
+                    builder.table(input.split(",")[1], Consumed.with(string, json)),
+                    KafkaStreamsPeer::withCustomer,
+                    Joined.with(string, json, json))
+                .to(output, Produced.with(string, json));
+            case "join" -> builder.stream(input.split(",")[0], Consumed.with(string, json))
+                .join(
+                    builder.stream(input.split(",")[1], Consumed.with(string, json)),
+                    KafkaStreamsPeer::both,
+                    JoinWindows.ofTimeDifferenceAndGrace(Duration.ofSeconds(5), Duration.ofSeconds(5)),
+                    StreamJoined.with(string, json, json))
+                .to(output, Produced.with(string, json));
             case "latency" -> builder.stream(input, Consumed.with(string, json))
                 .groupByKey()
                 .count()
@@ -158,9 +185,23 @@ public final class KafkaStreamsPeer {
         return invoice;
     }
 
+    private static JsonNode withCustomer(final JsonNode order, final JsonNode customer) {
+        final ObjectNode joined = JSON.createObjectNode();
+        joined.set("id", order.get("id"));
+        joined.set("total", customer.get("name"));
+        return joined;
+    }
+
+    private static JsonNode both(final JsonNode one, final JsonNode other) {
+        final ObjectNode joined = JSON.createObjectNode();
+        joined.putArray("id").add(one.get("id")).add(other.get("id"));
+        joined.put("total", one.get("amount").asLong() + other.get("amount").asLong());
+        return joined;
+    }
+
     private static List<String> split(final String line) {
         final String[] words = line.split(" ");
-        WORDS.add(words.length);
+        REPARTITIONED.add(words.length);
         return Arrays.asList(words);
     }
 
@@ -200,7 +241,7 @@ public final class KafkaStreamsPeer {
 
     private void measure(final Admin admin, final KafkaStreams streams, final String workload) throws Exception {
         final String group = argument("--application-id");
-        final String input = argument("--input");
+        final Set<String> inputs = Set.of(argument("--input").split(","));
         final long records = Long.parseLong(argument("--records"));
         final List<TopicPartition> output = partitions(admin, argument("--output"));
 
@@ -228,8 +269,8 @@ public final class KafkaStreamsPeer {
                 }
                 nextLook = System.nanoTime() + OUTPUT_POLL_NANOS;
             }
-            // A word counts when it left the repartition topic; what is still in there keeps the sum below.
-            if (count >= records + WORDS.sum()) {
+            // A record of it counts when it left the repartition topic; what is still in there keeps the sum below.
+            if (count >= records + REPARTITIONED.sum()) {
                 break;
             }
             Thread.sleep(POLL_MILLIS);
@@ -257,7 +298,7 @@ public final class KafkaStreamsPeer {
             ManagementFactory.getPlatformMXBean(OperatingSystemMXBean.class).getProcessCpuTime() - cpuAtStart;
         final long done = seenAt.get(seen.indexOf(last));
         final long committedInput = last.entrySet().stream()
-            .filter(entry -> entry.getKey().topic().equals(input))
+            .filter(entry -> inputs.contains(entry.getKey().topic()))
             .mapToLong(Map.Entry::getValue)
             .sum();
         if (committedInput < records) {

@@ -19,13 +19,13 @@ BENCH = Path(__file__).parents[1]
 sys.path.append(str(BENCH))
 
 from data import create_topics, delete_topics, probe_latency  # noqa: E402
+from footprint import Footprint  # noqa: E402
 
 from peers.build import MAIN_CLASS, OUT, build  # noqa: E402
 
 AT_LEAST_ONCE = "at_least_once"
 EXACTLY_ONCE = "exactly_once_v2"
 GUARANTEES = (AT_LEAST_ONCE, EXACTLY_ONCE)
-WORKLOADS = ("filter", "sum", "window", "wordcount")
 
 JAVA_OPTIONS = ("-Xms2g", "-Xmx2g", "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn")
 #: Stores in memory instead of RocksDB, on request.
@@ -55,9 +55,9 @@ def run_kafka_streams(
 
     Args:
         bootstrap: the broker's address.
-        workload: one of `WORKLOADS`.
+        workload: one of `peers.inputs.WORKLOADS`.
         guarantee: one of `GUARANTEES`.
-        input_topic: where the data is.
+        input_topic: where the data is; two topics with a comma between them for a join.
         records: how many there are.
         output_topic: an empty topic to write to, which is kept; by default a new one, which is deleted.
         commit_interval_ms: Kafka Streams' default for the guarantee unless given.
@@ -69,9 +69,12 @@ def run_kafka_streams(
         What it printed. `seconds` is the time from the first record processed to everything committed,
         `seconds_from_start` that from the start of Kafka Streams in a running JVM, and `first_result_seconds` the
         time from there to the first result a read_committed consumer could see; `..._from_launch` counts from the
-        start of the process. `cpu_seconds` is what the JVM took of all cores from the start of Kafka Streams on.
+        start of the process. `cpu_seconds` is what the JVM took of all cores from the start of Kafka Streams on, and
+        `taken` what the process took from its launch on (`footprint.Taken`).
     """
     settings = dict(properties or {})
+    if workload == "sum-uncached":
+        settings["statestore.cache.max.bytes"] = "0"
     if commit_interval_ms is not None:
         settings["commit.interval.ms"] = str(commit_interval_ms)
     with _application(bootstrap, workload, output_topic) as (application, output, state):
@@ -79,16 +82,24 @@ def run_kafka_streams(
         command += ["--records", str(records), "--launched-at-ms", str(int(time.time() * 1000))]
         log = _log()
         try:
-            with log.open("w") as errors:
-                process = subprocess.run(  # noqa: S603 - java was found and the rest is ours
-                    command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=errors, text=True, timeout=timeout
-                )
+            with (
+                log.open("w") as errors,
+                subprocess.Popen(  # noqa: S603 - java was found and the rest is ours
+                    command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=errors, text=True
+                ) as process,
+            ):
+                footprint = Footprint(process.pid)
+                footprint.start()
+                try:
+                    printed = process.communicate(timeout=timeout)[0]
+                finally:
+                    process.kill()
         except subprocess.TimeoutExpired:
             raise PeerError(f"{workload}, {guarantee}: not done after {timeout:.0f} seconds\n{_tail(log)}") from None
         if process.returncode != 0:
             raise PeerError(f"{workload}, {guarantee}: exit code {process.returncode}\n{_tail(log)}")
-        result: dict[str, Any] = json.loads(process.stdout.splitlines()[-1])
-        return result
+        result: dict[str, Any] = json.loads(printed.splitlines()[-1])
+        return {**result, "taken": footprint.finish()}
 
 
 def run_kafka_streams_latency(

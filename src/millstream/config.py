@@ -109,6 +109,8 @@ class StreamsConfig:
         default_timestamp_extractor: for sources without their own. See `millstream.extractors`.
         statestore_cache_max_bytes: the memory of all stores' caches together; 0 turns caching off, so that every single
             update is passed on.
+        statestore_memory_max_bytes: the memory that rows of persistent stores may take, all those of a process (a lane)
+            together. What does not fit is in RocksDB. 0 has every row there.
         state_dir: the directory under which persistent stores keep their files. None leaves it to where the application
             runs; the test driver then keeps them in memory.
         rocksdb_config_setter: called with the name of a store and the options (`rocksdict.Options`) of its database,
@@ -164,6 +166,7 @@ class StreamsConfig:
     default_value_serde: Serde[Any] | None = None
     default_timestamp_extractor: TimestampExtractor = field(default_factory=FailOnInvalidTimestamp)
     statestore_cache_max_bytes: int = 10 * 1024 * 1024
+    statestore_memory_max_bytes: int = 256 * 1024 * 1024
     state_dir: str | Path | None = None
     rocksdb_config_setter: Callable[[str, Any], None] | None = None
     dsl_store: DslStore | DslStoreSuppliers = "rocksdb"
@@ -207,6 +210,7 @@ class StreamsConfig:
         if not callable(self.default_timestamp_extractor) or isinstance(self.default_timestamp_extractor, type):
             raise _refuse("default_timestamp_extractor", self.default_timestamp_extractor, "give a callable instance")
         self._check_number("statestore_cache_max_bytes", 0, "give a number of bytes, 0 for no caching")
+        self._check_number("statestore_memory_max_bytes", 0, "give a number of bytes, 0 for RocksDB alone")
         for name in ("state_dir", "checkpoint_location"):
             if getattr(self, name) is not None and not isinstance(getattr(self, name), str | Path):
                 raise _refuse(name, getattr(self, name), "give the path of a directory")

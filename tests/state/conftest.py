@@ -14,11 +14,13 @@ import pytest
 from millstream.records import Headers
 from millstream.state import StateStore, StoreBuilder
 
+TINY_MEMORY = 1_000
+
 
 class Context:
     """A task as stores see it."""
 
-    def __init__(self, cache_max_bytes: int = 0, directory: Path | None = None) -> None:
+    def __init__(self, cache_max_bytes: int = 0, directory: Path | None = None, memory: int = 0) -> None:
         self.topic: str | None = "in"
         self.partition = 0
         self.offset = 0
@@ -26,6 +28,7 @@ class Context:
         self.headers: Headers | None = None
         self.cache_max_bytes = cache_max_bytes
         self.directory = directory
+        self.store_memory_max_bytes = memory
         self.dropped: list[tuple[str, str]] = []
 
     def configure_rocksdb(self, store: str, options: object) -> None:
@@ -53,9 +56,13 @@ class Harness:
     @staticmethod
     @contextmanager
     def opened(builder: StoreBuilder, backend: str = "memory", cache: int = 0) -> Iterator[Any]:
-        """A store, closed and removed afterwards. `backend` is `memory` or `rocksdb`."""
-        directory = Path(tempfile.mkdtemp(dir=_fast_place())) if backend == "rocksdb" else None
-        store = Harness.open(builder, cache, directory)
+        """A store, closed and removed afterwards.
+
+        `backend` is `memory`, `rocksdb`, or `tiered`: RocksDB behind memory for two or three rows.
+        """
+        directory = None if backend == "memory" else Path(tempfile.mkdtemp(dir=_fast_place()))
+        memory = TINY_MEMORY if backend == "tiered" else 0
+        store = Harness.open(builder, context=Context(cache, directory, memory))
         try:
             yield store
         finally:

@@ -30,7 +30,7 @@ STEPS = st.lists(
 )
 VARIANTS = [
     (backend, cache, timestamped, key)
-    for backend in ("memory", "rocksdb")
+    for backend in ("memory", "rocksdb", "tiered")
     for cache in (0, 1024, 1 << 20)
     for timestamped in (False, True)
     for key in (Serdes.string, BY_BYTES)
@@ -116,7 +116,7 @@ def test_a_store_is_a_sorted_dict(harness: Any, backend: str, cache: int, timest
     kind = StoreKind.TIMESTAMPED_KEY_VALUE if timestamped else StoreKind.KEY_VALUE
 
     @given(STEPS)
-    @settings(max_examples=8 if backend == "rocksdb" else 60, deadline=None)
+    @settings(max_examples=8 if backend == "rocksdb" else 15 if backend == "tiered" else 60, deadline=None)
     def check(steps: list[Any]) -> None:
         with harness.opened(builder(kind, key), backend, cache) as store:
             assert store.cached == (cache > 0)

@@ -20,6 +20,7 @@ STEPS = st.lists(
         st.tuples(st.just("delete"), KEYS),
         st.tuples(st.just("get"), KEYS),
         st.tuples(st.just("range"), BOUNDS, BOUNDS, st.booleans()),
+        st.tuples(st.just("sync")),
         st.tuples(st.just("write"), st.dictionaries(KEYS, st.none() | st.binary(max_size=2), max_size=4)),
     ),
     max_size=25,
@@ -45,6 +46,8 @@ def check(subject: OrderedMap, steps: list[Any]) -> None:
                     if (low is None or low <= item[0]) and (high is None or item[0] < high)
                 ]
                 assert list(subject.range(low, high, reverse)) == expected
+            case ("sync",):
+                subject.sync()
             case "write", entries:
                 subject.write(entries.items())
                 model.update(entries)

@@ -142,7 +142,7 @@ def run(store: Any, model: Model, steps: list[Any]) -> None:
 
 @pytest.mark.parametrize("cached", [False, True])
 @pytest.mark.parametrize("time_ordered", [False, True])
-@pytest.mark.parametrize("kind", ["in memory", "persistent", "rocksdb"])
+@pytest.mark.parametrize("kind", ["in memory", "persistent", "rocksdb", "tiered"])
 def test_a_session_store_follows_the_rules(harness: Any, kind: str, time_ordered: bool, cached: bool) -> None:
     persistent = kind != "in memory"
     supplier = StoreSupplier(
@@ -153,10 +153,10 @@ def test_a_session_store_follows_the_rules(harness: Any, kind: str, time_ordered
         time_ordered=time_ordered,
     )
     builder = StoreBuilder("s", StoreKind.SESSION, supplier, Serdes.string, Serdes.long, caching=cached)
-    backend = "rocksdb" if kind == "rocksdb" else "memory"
+    backend = kind if kind in ("rocksdb", "tiered") else "memory"
 
     @given(STEPS)
-    @settings(max_examples=15 if backend == "rocksdb" else 150, deadline=None)
+    @settings(max_examples=15 if backend == "rocksdb" else 30 if backend == "tiered" else 150, deadline=None)
     def check(steps: list[Any]) -> None:
         with harness.opened(builder, backend, 1 << 20) as store:
             run(store, Model(persistent, cached), steps)

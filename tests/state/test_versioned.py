@@ -84,7 +84,7 @@ class Model:
         return found
 
 
-@pytest.mark.parametrize("backend", ["memory", "rocksdb"])
+@pytest.mark.parametrize("backend", ["memory", "rocksdb", "tiered"])
 @pytest.mark.parametrize("sweep_after", [1, 1024])
 def test_a_versioned_store_remembers(
     harness: Any, backend: str, sweep_after: int, monkeypatch: pytest.MonkeyPatch
@@ -92,7 +92,7 @@ def test_a_versioned_store_remembers(
     monkeypatch.setattr(versioned, "_SWEEP_AFTER", sweep_after)
 
     @given(STEPS)
-    @settings(max_examples=15 if backend == "rocksdb" else 250, deadline=None)
+    @settings(max_examples=15 if backend == "rocksdb" else 30 if backend == "tiered" else 250, deadline=None)
     def check(steps: list[Any]) -> None:
         model = Model()
         with harness.opened(builder(), backend, 1 << 20) as store:

@@ -163,7 +163,7 @@ def run(store: Any, model: Model, steps: list[Any], timestamped: bool) -> None:
 
 
 @pytest.mark.parametrize("cached", [False, True])
-@pytest.mark.parametrize("backend", ["memory", "rocksdb"])
+@pytest.mark.parametrize("backend", ["memory", "rocksdb", "tiered"])
 @pytest.mark.parametrize("family", FAMILIES)
 @pytest.mark.parametrize("timestamped", [False, True])
 def test_a_window_store_follows_the_rules(
@@ -175,7 +175,7 @@ def test_a_window_store_follows_the_rules(
     builder = StoreBuilder("w", kind, supplier, key, Serdes.long, caching=cached)
 
     @given(STEPS)
-    @settings(max_examples=10 if backend == "rocksdb" else 120, deadline=None)
+    @settings(max_examples=10 if backend == "rocksdb" else 30 if backend == "tiered" else 120, deadline=None)
     def check(steps: list[Any]) -> None:
         with harness.opened(builder, backend, 1 << 20) as store:
             assert store.cached == cached
@@ -185,7 +185,7 @@ def test_a_window_store_follows_the_rules(
         check()
 
 
-@pytest.mark.parametrize("backend", ["memory", "rocksdb"])
+@pytest.mark.parametrize("backend", ["memory", "rocksdb", "tiered"])
 @pytest.mark.parametrize("family", FAMILIES)
 def test_so_do_duplicates(harness: Any, family: str, backend: str) -> None:
     supplier = StoreSupplier(
@@ -194,7 +194,7 @@ def test_so_do_duplicates(harness: Any, family: str, backend: str) -> None:
     builder = StoreBuilder("w", StoreKind.WINDOW, supplier, Serdes.string, Serdes.long, caching=True)
 
     @given(STEPS)
-    @settings(max_examples=10 if backend == "rocksdb" else 120, deadline=None)
+    @settings(max_examples=10 if backend == "rocksdb" else 30 if backend == "tiered" else 120, deadline=None)
     def check(steps: list[Any]) -> None:
         with harness.opened(builder, backend, 1 << 20) as store:
             assert not store.cached

@@ -32,6 +32,7 @@ SUPPLIERS = {
 
 class _Context:
     topic, partition, offset, timestamp, headers, cache_max_bytes = None, 0, 0, 0, Headers(), 0
+    store_memory_max_bytes = 0
 
     def configure_rocksdb(self, store: str, options: object) -> None:
         pass

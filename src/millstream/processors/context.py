@@ -29,6 +29,7 @@ class TaskContext:
         *,
         state_directory: Path | None = None,
         cache_max_bytes: int = 0,
+        store_memory_max_bytes: int = 0,
         config: Mapping[str, Any] | None = None,
     ) -> None:
         self.application_id = application_id
@@ -37,6 +38,8 @@ class TaskContext:
         self.state_directory = state_directory
         #: 0 strips the cache from every store.
         self.cache_max_bytes = cache_max_bytes
+        #: Shared by the persistent stores of all tasks in the process.
+        self.store_memory_max_bytes = store_memory_max_bytes
         self.config: Mapping[str, Any] = config or {}
         self.topic: str | None = None
         self.partition = -1

@@ -41,12 +41,18 @@ class HostContext(TaskContext):
         *,
         state_directory: Path | None = None,
         cache_max_bytes: int = 0,
+        store_memory_max_bytes: int = 0,
         config: Mapping[str, Any] | None = None,
         key_serde: AnySerde | None = None,
         value_serde: AnySerde | None = None,
     ) -> None:
         super().__init__(
-            application_id, task_id, state_directory=state_directory, cache_max_bytes=cache_max_bytes, config=config
+            application_id,
+            task_id,
+            state_directory=state_directory,
+            cache_max_bytes=cache_max_bytes,
+            store_memory_max_bytes=store_memory_max_bytes,
+            config=config,
         )
         self.key_serde = key_serde
         self.value_serde = value_serde

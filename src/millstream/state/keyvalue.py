@@ -11,6 +11,8 @@ from typing import Any, Generic, TypeVar
 from millstream.records import Headers, ValueAndTimestamp
 from millstream.serdes import Serde
 from millstream.state import codec
+from millstream.state.backends.choice import open_map
+from millstream.state.backends.maps import OrderedMap
 from millstream.state.caches.keyvalue import KeyValueCache
 from millstream.state.keyvalue_rows import KeyValueRows
 from millstream.state.layout import after, after_prefix, join_timestamped, split_timestamped
@@ -61,10 +63,8 @@ class KeyValueBase(RowStore, Generic[K, V, T]):
             self._key,
             self._codec,
             logged=self.logged,
-            directory=context.store_directory(self.name) if self._supplier.persistent else None,
-            max_entries=self._supplier.max_entries,
-            open_map=self._supplier.open_map,
-            configure=partial(context.configure_rocksdb, self.name),
+            max_entries=None if self._supplier.open_map is not None else self._supplier.max_entries,
+            open_map=self._opening(context),
         )
         self._get = self._rows.get
         self._put = self._put_row
@@ -72,6 +72,13 @@ class KeyValueBase(RowStore, Generic[K, V, T]):
             self.cached = True
             self._cache = KeyValueCache(self._rows, context, timestamped=self._timestamped)
             self._get, self._put = self._cache.read, self._cache.put
+
+    def _opening(self, context: StoreContext) -> Callable[[], OrderedMap]:
+        """What opens the map of its rows: the user's own, if there is one."""
+        own, persistent = self._supplier.open_map, self._supplier.persistent
+        if own is None:
+            return partial(open_map, context, self.name, persistent)
+        return partial(own, context.store_directory(self.name) if persistent else None)
 
     def _put_row(self, key: K, item: T | None, timestamp: int, headers: Headers | None) -> None:
         self._rows.put(key, item)

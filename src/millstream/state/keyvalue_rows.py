@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
 from millstream.serdes import Serde
-from millstream.state.backends.maps import LruMap, MemoryMap, OrderedMap
-from millstream.state.backends.rocksdb import RocksMap
+from millstream.state.backends.maps import LruMap, OrderedMap
 from millstream.state.codec import Codec
 from millstream.state.store import LogEntry
 
@@ -22,10 +21,8 @@ class KeyValueRows(Generic[K, T]):
         key: the serde of the keys.
         codec: the layout of the values.
         logged: keep changes.
-        directory: where RocksDB keeps its files; None keeps the rows in memory.
         max_entries: hold so many rows at most, in memory.
-        open_map: opens a map of the user's own, given the directory.
-        configure: changes the options of RocksDB.
+        open_map: opens the map they are kept in otherwise.
     """
 
     def __init__(
@@ -34,24 +31,14 @@ class KeyValueRows(Generic[K, T]):
         codec: Codec[T],
         *,
         logged: bool,
-        directory: str | None = None,
-        max_entries: int | None = None,
-        open_map: Callable[[str | None], OrderedMap] | None = None,
-        configure: Callable[[Any], None] | None = None,
+        max_entries: int | None,
+        open_map: Callable[[], OrderedMap],
     ) -> None:
         self.key = key
         self.codec = codec
         self.changes: dict[bytes, bytes | None] | None = {} if logged else None
         self._max_entries = max_entries
-        self.map: OrderedMap
-        if open_map is not None:
-            self.map = open_map(directory)
-        elif max_entries is not None:
-            self.map = LruMap(max_entries, self._evicted)
-        elif directory is not None:
-            self.map = RocksMap(directory, configure)
-        else:
-            self.map = MemoryMap()
+        self.map = open_map() if max_entries is None else LruMap(max_entries, self._evicted)
         self.get_bytes = self.map.get
         self._serialize = key.serialize
 

@@ -10,19 +10,21 @@ than the clock minus the retention. There are two families, and results depend o
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from functools import partial
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from struct import Struct
 from typing import Generic, TypeVar
 
 from millstream.records import NO_TIMESTAMP
 from millstream.serdes import Serde
-from millstream.state.backends.timetable import MemoryTimeTable, Order, Row, TimeTable, segment_order, time_order
-from millstream.state.backends.timetable_rocksdb import RocksTimeTable
+from millstream.state.backends.choice import open_table
+from millstream.state.backends.timetable import Order, Row, TimeTable, segment_order, time_order
 from millstream.state.codec import Codec
 from millstream.state.layout import CLOCK_KEY, MAX_SEQUENCE, SESSION_SUFFIX, WINDOW_SUFFIX
 from millstream.state.store import LogEntry, LogRecord, StoreContext
 from millstream.state.suppliers import StoreSupplier
+
+#: Rows go, in memory, in spans of this part of their retention or segment.
+_SPANS = 16
 
 K = TypeVar("K")
 T = TypeVar("T")
@@ -68,18 +70,21 @@ class ExpiringRows(Generic[K, T]):
         self._floor = self._horizon = 0
         # In memory rows expire one by one, and are taken out several at a time.
         self._dropped = 0
-        self._drop_step = max(1, self._retention // 16) if self._segment_ms is None else 1
+        self._drop_step = max(1, self._retention // _SPANS) if self._segment_ms is None else 1
         number_first = supplier.persistent and suffix is SESSION_SUFFIX
         segment_ms = self._segment_ms or 1
         self.segment_order: Order = segment_order(segment_ms, suffix)
         self.time_order: Order = time_order(suffix, number_first)
-        directory = context.store_directory(supplier.name) if supplier.persistent else None
-        self.table: TimeTable
-        if directory is None:
-            self.table = MemoryTimeTable(suffix, segment_ms, number_first)
-        else:
-            configure = partial(context.configure_rocksdb, supplier.name)
-            self.table = RocksTimeTable(directory, suffix, segment_ms, number_first, supplier.time_ordered, configure)
+        self.table: TimeTable = open_table(
+            context,
+            supplier.name,
+            supplier.persistent,
+            suffix,
+            segment_ms=segment_ms,
+            span_ms=max(1, (self._segment_ms or self._retention) // _SPANS),
+            number_first=number_first,
+            time_index=supplier.time_ordered,
+        )
         note = self.table.read_note()
         if note is not None:
             self._restore_clock(note)
@@ -137,6 +142,43 @@ class ExpiringRows(Generic[K, T]):
         else:
             self.table.put(binary, time, number, data)
         return data
+
+    def adding(self) -> Callable[[K, T, int], None]:
+        """`add(key, item, time)`: a `put` under the next number, for stores that keep duplicates."""
+        serialize, encode, pack, put = self.key.serialize, self.codec.encode, self._suffix.pack, self.table.put
+
+        def add(key: K, item: T, time: int) -> None:
+            try:
+                binary = serialize(key)
+            except Exception as error:
+                raise self.key.serialization_error(key, error) from error
+            try:
+                data = encode(item)
+            except Exception as error:
+                raise self.codec.serde.serialization_error(item, error) from error
+            number = self._sequence = (self._sequence + 1) & MAX_SEQUENCE
+            if self.changes is not None:
+                self.changes[binary + pack(time, number)] = data
+            if time > self.clock:
+                self._advance(time)
+            if time < self._floor:
+                self._clock_due |= time == self.clock
+                self._drop(time)
+            else:
+                put(binary, time, number, data)
+
+        return add
+
+    def finding(self) -> Callable[[K, int, int], list[tuple[int, T]]]:
+        """`find(key, earliest, latest)`: (time, item) of a key's rows that have not expired, by time, then number."""
+        serialize, decode, list_of_key = self.key.serialize, self.codec.decode, self.table.list_of_key
+
+        def find(key: K, earliest: int, latest: int) -> list[tuple[int, T]]:
+            horizon = self._horizon
+            rows = list_of_key(serialize(key), earliest if earliest > horizon else horizon, latest)
+            return [(row[0], decode(row[2])) for row in rows] if rows else []
+
+        return find
 
     def pass_over(self, key: K, time: int) -> None:
         """Take note of a None among duplicates: there is no row it could delete, but Kafka Streams logs it.

@@ -41,6 +41,10 @@ class StoreContext(Protocol):
     def cache_max_bytes(self) -> int:
         """0 strips the cache."""
 
+    @property
+    def store_memory_max_bytes(self) -> int:
+        """What rows of persistent stores may take of memory; 0 has them all on disk, complete after each flush."""
+
     def store_directory(self, name: str) -> str | None:
         """The directory for a persistent store's files; None keeps it in memory, with the same semantics."""
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from functools import partial
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from millstream.errors import ArgumentError
 from millstream.records import MAX_TIMESTAMP, NO_TIMESTAMP, Headers
 from millstream.serdes import Serde
-from millstream.state.backends.timetable import MemoryTimeTable, TimeTable
-from millstream.state.backends.timetable_rocksdb import RocksTimeTable
+from millstream.state.backends.choice import open_table
+from millstream.state.backends.timetable import TimeTable
 from millstream.state.layout import CLOCK_KEY, LONG, WINDOW_SUFFIX
 from millstream.state.store import LATEST, NOT_STORED, KeyValueListener, LogEntry, LogRecord, StateStore, StoreContext
 from millstream.state.suppliers import StoreSupplier
@@ -66,13 +65,14 @@ class VersionedKeyValueStore(StateStore, Generic[K, V]):
 
     def init(self, context: StoreContext) -> None:
         self._context = context
-        directory = context.store_directory(self.name) if self._supplier.persistent else None
-        if directory is None:
-            self._table = MemoryTimeTable(WINDOW_SUFFIX, _ONE_SEGMENT, False)
-        else:
-            self._table = RocksTimeTable(
-                directory, WINDOW_SUFFIX, _ONE_SEGMENT, False, False, partial(context.configure_rocksdb, self.name)
-            )
+        self._table = open_table(
+            context,
+            self.name,
+            self._supplier.persistent,
+            WINDOW_SUFFIX,
+            segment_ms=_ONE_SEGMENT,
+            span_ms=self._segment_ms,
+        )
         note = self._table.read_note()
         if note is not None:
             self._clock = LONG.unpack(note)[0]

@@ -52,6 +52,7 @@ class WindowBase(RowStore, Generic[K, V, T]):
         self._by_time = not supplier.persistent or supplier.time_ordered
         self._cache: WindowCache[K, T] | None = None
         self._rows: ExpiringRows[K, T]
+        self._add: Callable[[K, T, int], None]
         self._put: Callable[[K, int, T | None, int, Headers | None], None]
         self._get: Callable[[K, int], T | None]
 
@@ -59,6 +60,7 @@ class WindowBase(RowStore, Generic[K, V, T]):
         self._context = context
         self._rows = ExpiringRows(self._supplier, self._key, self._codec, WINDOW_SUFFIX, context, logged=self.logged)
         self._get, self._put = self._get_row, self._put_row
+        self._add = self._rows.adding()
         if self._caching and context.cache_max_bytes > 0:
             self.cached = True
             self._cache = WindowCache(self._rows, context, timestamped=self._timestamped)
@@ -72,7 +74,7 @@ class WindowBase(RowStore, Generic[K, V, T]):
         if not self._duplicates:
             self._rows.put(key, start, 0, item)
         elif item is not None:
-            self._rows.put(key, start, self._rows.next_number(), item)
+            self._add(key, item, start)
         else:
             self._rows.pass_over(key, start)
 
@@ -155,12 +157,28 @@ class WindowBase(RowStore, Generic[K, V, T]):
 
 
 class WindowStore(WindowBase[K, V, V]):
-    """Values by key and window start; with `retain_duplicates` any number of them. What joins keep their records in."""
+    """Values by key and window start; with `retain_duplicates` any number of them. What joins keep their records in.
+
+    Joins use `keep` and `find`; they are attributes, set by `init` to the fastest way there is.
+    """
+
+    #: `keep(key, value, start)`: what `put` does.
+    keep: Callable[[K, V, int], None]
+    #: `find(key, earliest, latest)`: what `fetch_range` gives, as a list.
+    find: Callable[[K, int, int], list[tuple[int, V]]]
 
     def __init__(
         self, supplier: StoreSupplier, key: Serde[K], value: Serde[V], *, caching: bool = False, logged: bool = True
     ) -> None:
         super().__init__(supplier, key, codec.plain(value), caching=caching, logged=logged)
+
+    def init(self, context: StoreContext) -> None:
+        super().init(context)
+        self.keep = self._add if self._duplicates else self.put
+        self.find = self._rows.finding() if self._cache is None else self._find
+
+    def _find(self, key: K, earliest: int, latest: int) -> list[tuple[int, V]]:
+        return list(self._range(key, earliest, latest, False))
 
     def _shown(self, item: V) -> V:
         return item

@@ -29,6 +29,7 @@ def host_context(config: StreamsConfig, task_id: str, kind: type[C], *, defaults
         task_id,
         state_directory=directory,
         cache_max_bytes=config.statestore_cache_max_bytes,
+        store_memory_max_bytes=config.statestore_memory_max_bytes,
         config={**options, **(defaults or {}), **config.app_configs},
         key_serde=config.default_key_serde,
         value_serde=config.default_value_serde,

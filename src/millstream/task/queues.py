@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple, cast
 
 from millstream.errors import StreamsError
@@ -101,6 +101,28 @@ class RecordQueue:
             self.partition_time = head[2]
         self.head = None
         return head
+
+    def heads(self) -> Iterator[HeadRecord]:
+        """Take all that is behind the head, one by one, as heads; for records that carry their own timestamps."""
+        raw, deserialize_key, deserialize_value = self.raw, self.deserialize_key, self.deserialize_value
+        make_headers = self._make_headers
+        while raw:
+            record = raw.popleft()
+            key, value, timestamp, pairs, _ = record
+            try:
+                if key is not None:
+                    key = deserialize_key(key)
+                if value is not None:
+                    value = deserialize_value(value)
+            except Exception as error:
+                self.unreadable(record, error)
+                continue
+            headers = Headers(pairs) if pairs else Headers() if make_headers else None
+            if timestamp < 0:
+                timestamp = self.timestamp_of(record, key, value, headers)
+                if timestamp < 0:
+                    continue
+            yield key, value, timestamp, headers, record
 
     def take_rest(self) -> list[RawRecord]:
         """Take all that is behind the head, as it was read."""

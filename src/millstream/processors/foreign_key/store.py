@@ -10,14 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import partial
 from itertools import starmap
 from typing import Any
 
 from millstream.processors.foreign_key.wire import SubscriptionWrapper, SubscriptionWrapperSerde, combined_prefix
 from millstream.serdes import AnySerde
-from millstream.state.backends.maps import MemoryMap, OrderedMap
-from millstream.state.backends.rocksdb import RocksMap
+from millstream.state.backends.choice import open_map
+from millstream.state.backends.maps import OrderedMap
 from millstream.state.layout import LONG, after_prefix, join_timestamped, split_timestamped
 from millstream.state.store import LogEntry, LogRecord, StateStore, StoreContext
 
@@ -38,10 +37,7 @@ class SubscriptionStore(StateStore):
 
     def init(self, context: StoreContext) -> None:
         """Open the map."""
-        directory = context.store_directory(self.name) if self._persistent else None
-        self._map: OrderedMap = (
-            MemoryMap() if directory is None else RocksMap(directory, partial(context.configure_rocksdb, self.name))
-        )
+        self._map: OrderedMap = open_map(context, self.name, self._persistent)
 
     def flush(self) -> None:
         """Hand buffered writes to the operating system."""

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from millstream.serdes import AnySerde, ListSerde, Serdes
+from millstream.state.codec import compact
 from millstream.state.store import LogEntry, StateStore, StoreContext
 
 _HEAD = struct.Struct(">qB")
@@ -75,7 +76,7 @@ class OuterJoinStore(StateStore):
             entry = self._entries[binary_key] = Unmatched(binary_key, timestamp, left, key)
             insort(self._order, binary_key, self._head)
         serde = self._values[left]
-        entry.held.append(value if serde.immutable else serde.serialize(value))
+        entry.held.append(value if serde.immutable else compact(serde.serialize(value)))
         if self.logged:
             self._dirty[binary_key] = None
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from millstream.processors.context import TaskContext
-from millstream.processors.joins.stream_stream import Joiner
+from millstream.processors.joins.stream_stream import Joiner, finder
 from millstream.processors.operator import Operator
 from millstream.records import NO_TIMESTAMP, Headers
 
@@ -35,7 +35,7 @@ class SelfJoin(Operator):
     def init(self, context: TaskContext) -> None:
         """Find the window store."""
         super().init(context)
-        self._fetch = context.store(self._store_name).fetch_range
+        self._find = finder(context.store(self._store_name))
 
     def clock(self) -> list[int] | None:
         """Stream time."""
@@ -55,9 +55,9 @@ class SelfJoin(Operator):
         with_itself = joiner(key, value, value)
         meets_itself = timestamp > self._stream_time - self._retention + 1
 
-        for other_time, other in self._fetch(key, max(0, timestamp - before), max(0, timestamp + after)):
+        for other_time, other in self._find(key, max(0, timestamp - before), max(0, timestamp + after)):
             forward(key, joiner(key, value, other), max(timestamp, other_time), headers)
-        for other_time, other in self._fetch(key, max(0, timestamp - after), max(0, timestamp + before)):
+        for other_time, other in self._find(key, max(0, timestamp - after), max(0, timestamp + before)):
             if meets_itself and other_time > timestamp:
                 meets_itself = False
                 forward(key, with_itself, timestamp, headers)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from millstream.processors.context import TaskContext
@@ -14,6 +14,16 @@ from millstream.records import MAX_TIMESTAMP, NO_TIMESTAMP, Headers
 Joiner = Callable[[Any, Any, Any], Any]
 
 _EMIT_INTERVAL_MS = 1000
+
+
+def finder(store: Any) -> Callable[[Any, int, int], Sequence[tuple[int, Any]]]:
+    """`find(key, earliest, latest)` of a window store; a user's own kind of store may have no quick one."""
+
+    def find(key: Any, earliest: int, latest: int) -> list[tuple[int, Any]]:
+        return list(store.fetch_range(key, earliest, latest))
+
+    quick: Callable[[Any, int, int], Sequence[tuple[int, Any]]] = getattr(store, "find", find)
+    return quick
 
 
 class JoinClock:
@@ -42,13 +52,19 @@ class JoinWindowStoreOperator(Operator):
     def init(self, context: TaskContext) -> None:
         """Find the window store."""
         super().init(context)
-        self._put = context.store(self._store_name).put
+        store = context.store(self._store_name)
+        self._put = store.put
+        self._keep = getattr(store, "keep", store.put)
 
     def process(self, key: Any, value: Any, timestamp: int, headers: Headers | None) -> None:
         """Pass the record on, then keep it. A store with duplicates ignores None as a value."""
         self.forward(key, value, timestamp, headers)
-        if key is not None:
+        if key is None:
+            return
+        if value is None:
             self._put(key, value, timestamp)
+        else:
+            self._keep(key, value, timestamp)
 
 
 class StreamStreamJoin(Operator):
@@ -98,7 +114,7 @@ class StreamStreamJoin(Operator):
     def init(self, context: TaskContext) -> None:
         """Find the stores, and the clock (whichever side comes first makes it)."""
         super().init(context)
-        self._fetch = context.store(self._other_store_name).fetch_range
+        self._find = finder(context.store(self._other_store_name))
         self._outer_store: OuterJoinStore | None = None
         clock = context.shared.get(self._shared)
         if clock is None:
@@ -125,17 +141,20 @@ class StreamStreamJoin(Operator):
         if key is None or value is None:
             self.drop("null key or value")
             return
-        start = max(0, timestamp - self._before)
-        end = max(0, timestamp + self._after)
+        start, end = timestamp - self._before, timestamp + self._after
+        found = self._find(key, start if start > 0 else 0, end if end > 0 else 0)
+        if not found:
+            return
         joiner, forward, left_side = self._joiner, self.forward, self._left_side
-        for other_time, other in self._fetch(key, start, end):
+        for other_time, other in found:
             joined = joiner(key, value, other) if left_side else joiner(key, other, value)
-            forward(key, joined, max(timestamp, other_time), headers)
+            forward(key, joined, timestamp if timestamp > other_time else other_time, headers)
 
     def process(self, key: Any, value: Any, timestamp: int, headers: Headers | None) -> None:
         """Emit what can no longer be matched, then this record's matches; without any, wait or emit it alone."""
         clock = self._clock
-        clock.stream_time = max(clock.stream_time, timestamp)
+        if timestamp > clock.stream_time:
+            clock.stream_time = timestamp
         if key is None or value is None:
             if self._outer and value is not None:
                 self._forward_alone(key, value, timestamp, headers, self._left_side)
@@ -152,7 +171,7 @@ class StreamStreamJoin(Operator):
         joiner, forward, left_side = self._joiner, self.forward, self._left_side
         key_bytes: bytes | None = None
         alone = self._outer
-        for other_time, other in self._fetch(key, start, end):
+        for other_time, other in self._find(key, start, end):
             alone = False
             if unmatched:
                 if key_bytes is None:

@@ -6,6 +6,7 @@ start as number; versions have their timestamp as time.
 
 from __future__ import annotations
 
+import sys
 from abc import ABC, abstractmethod
 from bisect import bisect_left, insort
 from collections.abc import Callable, Iterator
@@ -16,7 +17,12 @@ from typing import Any
 Row = tuple[bytes, int, int, bytes]
 #: Where a row is in the order of its table.
 Order = Callable[[bytes, int, int], Any]
-_Place = tuple[int, int, bytes]
+#: Earlier than any time.
+BEFORE_ALL = -(1 << 63)
+#: Bytes that a row takes beside its value: a tuple, two numbers, the value's head, places in a list and a set.
+_ROW_OVERHEAD = 260
+#: Bytes that a key takes beside itself: its head, a list, a place in a dict.
+_KEY_OVERHEAD = 240
 
 
 class TimeTable(ABC):
@@ -37,6 +43,10 @@ class TimeTable(ABC):
     @abstractmethod
     def of_key(self, key: bytes, earliest: int, latest: int, reverse: bool = False) -> Iterator[tuple[int, int, bytes]]:
         """(time, number, value) of a key's rows with `earliest <= time <= latest`, by time, then number."""
+
+    def list_of_key(self, key: bytes, earliest: int, latest: int) -> list[tuple[int, int, bytes]]:
+        """What `of_key` gives, as a list."""
+        return list(self.of_key(key, earliest, latest))
 
     @abstractmethod
     def by_time(self, earliest: int, latest: int, reverse: bool = False) -> Iterator[Row]:
@@ -88,96 +98,144 @@ def time_order(suffix: Struct, number_first: bool) -> Order:
 
 
 class MemoryTimeTable(TimeTable):
-    """Rows in a dict, with sorted lists of the times of each key and of all.
+    """Rows in a sorted list for each key, and the keys of each short span of time.
 
     Rows come nearly sorted by time, so that inserting into a sorted list is nearly always appending to it.
+
+    A subclass may keep rows before a time (`_cut`) elsewhere, and make room when `_bytes` is greater than `_most`. That
+    is asked here and not in methods around these, as every record of a join gets here.
 
     Args:
         suffix: the binary layout of time and number.
         segment_ms: the length of a segment.
         number_first: see `time_order`.
+        span_ms: the length of the spans. Rows go, and are found by time, a span at a time.
     """
 
-    def __init__(self, suffix: Struct, segment_ms: int, number_first: bool) -> None:
-        # One tuple (time, number, key) stands for a row everywhere.
-        self._values: dict[_Place, bytes] = {}
-        self._of_key: dict[bytes, list[_Place]] = {}
-        self._times: list[int] = []
-        # Of each time its row, or its rows if there are several: records of a join seldom share a millisecond.
-        self._at: dict[int, _Place | dict[_Place, None]] = {}
+    def __init__(self, suffix: Struct, segment_ms: int, number_first: bool, span_ms: int) -> None:
+        self._rows: dict[bytes, list[tuple[int, int, bytes]]] = {}
+        self._count = 0
+        self._cut = BEFORE_ALL
+        #: An estimate of what the rows take, and the most they may take.
+        self._bytes = 0
+        self._most = sys.maxsize
+        self._span_ms = span_ms
+        #: The keys that have rows in a span; the spans in order; and the one written to last.
+        self._keys_in: dict[int, set[bytes]] = {}
+        self._spans: list[int] = []
+        self._last_span = -1
+        self._last_keys: set[bytes] = set()
         self._segment_order = segment_order(segment_ms, suffix)
         self._time_order = time_order(suffix, number_first)
 
     def get(self, key: bytes, time: int, number: int) -> bytes | None:
-        return self._values.get((time, number, key))
+        rows = self._rows.get(key)
+        if rows is None:
+            return None
+        at = bisect_left(rows, (time, number))
+        if at < len(rows):
+            row = rows[at]
+            if row[0] == time and row[1] == number:
+                return row[2]
+        return None
 
     def put(self, key: bytes, time: int, number: int, value: bytes) -> None:
-        place = time, number, key
-        if place not in self._values:
-            self._insert(place)
-        self._values[place] = value
+        if time < self._cut:
+            self._put_before_cut(key, time, number, value)
+            return
+        row = time, number, value
+        rows = self._rows.get(key)
+        if rows is None:
+            self._rows[key] = [row]
+            self._bytes += _KEY_OVERHEAD + len(key)
+        elif rows[-1] < row and (rows[-1][0] < time or rows[-1][1] < number):
+            rows.append(row)
+        else:
+            at = bisect_left(rows, (time, number))
+            if at < len(rows) and rows[at][0] == time and rows[at][1] == number:
+                self._bytes += len(value) - len(rows[at][2])
+                rows[at] = row
+                return
+            rows.insert(at, row)
+        self._count += 1
+        self._bytes += _ROW_OVERHEAD + len(value)
+        span = time // self._span_ms
+        if span != self._last_span:
+            self._enter(span)
+        self._last_keys.add(key)
+        if self._bytes > self._most:
+            self._make_room()
 
-    def _insert(self, place: _Place) -> None:
-        time, _, key = place
-        places = self._of_key.get(key)
-        if places is None:
-            self._of_key[key] = [place]
-        elif places[-1] < place:
-            places.append(place)
-        else:
-            insort(places, place)
-        there = self._at.get(time)
-        if there is None:
-            self._at[time] = place
-            times = self._times
-            if not times or times[-1] < time:
-                times.append(time)
-            else:
-                insort(times, time)
-        elif isinstance(there, tuple):
-            self._at[time] = {there: None, place: None}
-        else:
-            there[place] = None
+    def _put_before_cut(self, key: bytes, time: int, number: int, value: bytes) -> None:
+        raise AssertionError("there is no cut")
+
+    def _make_room(self) -> None:
+        raise AssertionError("there is no bound")
+
+    def _enter(self, span: int) -> None:
+        keys = self._keys_in.get(span)
+        if keys is None:
+            keys = self._keys_in[span] = set()
+            insort(self._spans, span)
+        self._last_span, self._last_keys = span, keys
 
     def delete(self, key: bytes, time: int, number: int) -> None:
-        place = time, number, key
-        if self._values.pop(place, None) is None:
+        rows = self._rows.get(key)
+        if rows is None:
             return
-        places = self._of_key[key]
-        if len(places) == 1:
-            del self._of_key[key]
-        else:
-            del places[bisect_left(places, place)]
-        there = self._at[time]
-        if isinstance(there, dict):
-            del there[place]
-            if there:
-                return
-        del self._at[time]
-        del self._times[bisect_left(self._times, time)]
+        at = bisect_left(rows, (time, number))
+        if at < len(rows) and rows[at][0] == time and rows[at][1] == number:
+            self._forget(key, rows, at, at + 1)
+            span = time // self._span_ms
+            beside = rows[max(0, at - 1) : at + 1]
+            if all(row[0] // self._span_ms != span for row in beside):
+                self._leave(span, key)
+
+    def _leave(self, span: int, key: bytes) -> None:
+        """A key has no rows in a span any more."""
+        keys = self._keys_in[span]
+        keys.discard(key)
+        if not keys:
+            del self._keys_in[span]
+            del self._spans[bisect_left(self._spans, span)]
+            if span == self._last_span:
+                self._last_span = -1
+
+    def _forget(self, key: bytes, rows: list[tuple[int, int, bytes]], start: int, end: int) -> None:
+        """Remove some of a key's rows."""
+        self._count -= end - start
+        self._bytes -= sum([_ROW_OVERHEAD + len(row[2]) for row in rows[start:end]])
+        del rows[start:end]
+        if not rows:
+            del self._rows[key]
+            self._bytes -= _KEY_OVERHEAD + len(key)
 
     def of_key(self, key: bytes, earliest: int, latest: int, reverse: bool = False) -> Iterator[tuple[int, int, bytes]]:
-        places = self._of_key.get(key)
-        if places is None:
-            return iter(())
-        found = places[bisect_left(places, (earliest,)) : bisect_left(places, (latest + 1,))]
-        if reverse:
-            found.reverse()
-        return self._rows_of(found)
+        found = self._in_memory(key, earliest, latest)
+        return reversed(found) if reverse else iter(found)
 
-    def _rows_of(self, places: list[_Place]) -> Iterator[tuple[int, int, bytes]]:
-        get = self._values.get
-        for place in places:
-            value = get(place)
-            if value is not None:  # it may have gone since
-                yield place[0], place[1], value
+    def list_of_key(self, key: bytes, earliest: int, latest: int) -> list[tuple[int, int, bytes]]:
+        if earliest < self._cut:
+            return list(self.of_key(key, earliest, latest))
+        rows = self._rows.get(key)
+        if rows is None:
+            return []
+        start = 0 if rows[0][0] >= earliest else bisect_left(rows, (earliest,))
+        if rows[-1][0] <= latest:
+            return rows[start:]
+        return rows[start : bisect_left(rows, (latest + 1,))]
+
+    def _in_memory(self, key: bytes, earliest: int, latest: int) -> list[tuple[int, int, bytes]]:
+        return self.list_of_key(key, max(earliest, self._cut), latest)
 
     def _between(self, earliest: int, latest: int) -> Iterator[Row]:
-        times, values = self._times, self._values
-        for time in times[bisect_left(times, earliest) : bisect_left(times, latest + 1)]:
-            there = self._at[time]
-            for place in (there,) if isinstance(there, tuple) else there:
-                yield place[2], time, place[1], values[place]
+        spans, keys_in = self._spans, self._keys_in
+        first = bisect_left(spans, earliest // self._span_ms)
+        end = bisect_left(spans, latest // self._span_ms + 1)
+        keys = set[bytes]().union(*[keys_in[span] for span in spans[first:end]])
+        for key in keys:
+            for time, number, value in self._in_memory(key, earliest, latest):
+                yield key, time, number, value
 
     def by_time(self, earliest: int, latest: int, reverse: bool = False) -> Iterator[Row]:
         order = self._time_order
@@ -188,27 +246,36 @@ class MemoryTimeTable(TimeTable):
         return iter(sorted(self._between(earliest, latest), key=lambda row: order(*row[:3]), reverse=reverse))
 
     def rows(self) -> Iterator[Row]:
-        for (time, number, key), value in list(self._values.items()):
-            yield key, time, number, value
+        for key in list(self._rows):
+            for time, number, value in self._rows.get(key, ())[:]:
+                yield key, time, number, value
 
     def drop_before(self, time: int) -> None:
-        times = self._times
-        gone = bisect_left(times, time)
-        keys: set[bytes] = set()
-        for expired in times[:gone]:
-            there = self._at.pop(expired)
-            for place in (there,) if isinstance(there, tuple) else there:
-                del self._values[place]
-                keys.add(place[2])
-        del times[:gone]
+        for _ in self._take_before(time):
+            pass
+
+    def _take_before(self, time: int) -> Iterator[tuple[bytes, list[tuple[int, int, bytes]]]]:
+        """Remove a key's rows of earlier times, key by key, and hand them out."""
+        spans, keys_in = self._spans, self._keys_in
+        span = time // self._span_ms
+        gone = bisect_left(spans, span)
+        keys = set[bytes]().union(*[keys_in.pop(span) for span in spans[:gone]])
+        if time % self._span_ms and gone < len(spans) and spans[gone] == span:
+            keys |= keys_in[span]
+        del spans[:gone]
+        if self._last_span < span:
+            self._last_span = -1
         for key in keys:
-            places = self._of_key[key]
-            del places[: bisect_left(places, (time,))]
-            if not places:
-                del self._of_key[key]
+            rows = self._rows.get(key)
+            if rows is not None:
+                end = bisect_left(rows, (time,))
+                if end:
+                    taken = rows[:end]
+                    self._forget(key, rows, 0, end)
+                    yield key, taken
 
     def __len__(self) -> int:
-        return len(self._values)
+        return self._count
 
     def read_note(self) -> bytes | None:
         return None
@@ -220,7 +287,7 @@ class MemoryTimeTable(TimeTable):
         """Nothing is buffered."""
 
     def close(self) -> None:
-        self._values.clear()
-        self._of_key.clear()
-        self._times.clear()
-        self._at.clear()
+        self._rows.clear()
+        self._keys_in.clear()
+        self._spans.clear()
+        self._last_span = -1

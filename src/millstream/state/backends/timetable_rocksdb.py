@@ -10,14 +10,14 @@ Columns: prefix, the rest of the key, value.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterable, Iterator
 from struct import Struct
-from typing import Any
 
 from sortedcontainers import SortedList
 
 from millstream.records import MAX_TIMESTAMP
 from millstream.state.backends.rocksdb import RocksMap
+from millstream.state.backends.tiered_map import TieredMap
 from millstream.state.backends.timetable import Row, TimeTable, time_order
 from millstream.state.layout import LONG, after_prefix
 
@@ -29,24 +29,17 @@ class RocksTimeTable(TimeTable):
     """Rows in RocksDB, in segments: old ones are dropped by the range.
 
     Args:
-        path: the directory of the database.
+        rows: the map that the rows are in.
         suffix: the binary layout of time and number.
         segment_ms: the length of a segment.
         number_first: see `time_order`.
         time_index: keep an index by time. Without it `by_time` has to sort.
-        configure: changes the options that the database is opened with.
     """
 
     def __init__(
-        self,
-        path: str,
-        suffix: Struct,
-        segment_ms: int,
-        number_first: bool,
-        time_index: bool,
-        configure: Callable[[Any], None] | None = None,
+        self, rows: RocksMap | TieredMap, suffix: Struct, segment_ms: int, number_first: bool, time_index: bool
     ) -> None:
-        self._map = RocksMap(path, configure)
+        self._map = rows
         self._suffix = suffix
         self._segment_ms = segment_ms
         self._number_first = number_first
@@ -82,6 +75,16 @@ class RocksTimeTable(TimeTable):
         self._map.put(self._row_key(key, time, number), value)
         if self._time_index:
             self._map.put(self._index_key(key, time, number), b"")
+
+    def entries(self, rows: Iterable[Row]) -> Iterator[tuple[bytes, bytes]]:
+        """What `put` would write for these rows, for somebody who writes it himself."""
+        for key, time, number, value in rows:
+            segment = time // self._segment_ms
+            if segment not in self._segments:
+                self._segments.add(segment)
+            yield self._row_key(key, time, number), value
+            if self._time_index:
+                yield self._index_key(key, time, number), b""
 
     def delete(self, key: bytes, time: int, number: int) -> None:
         self._map.delete(self._row_key(key, time, number))

@@ -84,8 +84,9 @@ class Entries:
         self.keys.append(key)
         self.values.append(None)
         self.origins.append(None)
-        for column in (self.times, self.numbers, self.offsets):
-            column.append(0)
+        self.times.append(0)
+        self.numbers.append(0)
+        self.offsets.append(0)
         return len(self.keys) - 1
 
     def remove(self, slot: int) -> None:

@@ -8,8 +8,8 @@ from operator import itemgetter
 from typing import Any, Generic, TypeVar, cast
 
 from millstream.records import Headers
+from millstream.state.backends.overlay import overlay
 from millstream.state.caches.cache import Budget, Entries, Origin, record_context_kept
-from millstream.state.caches.overlay import overlay
 from millstream.state.keyvalue_rows import KeyValueRows
 from millstream.state.store import LATEST, Fold, KeyValueListener, StoreContext
 

@@ -14,9 +14,9 @@ from operator import itemgetter
 from typing import Any, Generic, TypeVar, cast
 
 from millstream.records import Headers
+from millstream.state.backends.overlay import overlay
 from millstream.state.backends.timetable import Row
 from millstream.state.caches.cache import Budget, Entries, Origin, record_context_kept
-from millstream.state.caches.overlay import overlay
 from millstream.state.retention import ExpiringRows
 from millstream.state.store import StoreContext
 

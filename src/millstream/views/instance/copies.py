@@ -67,6 +67,8 @@ class _Surroundings:
     timestamp = 0
     headers: Headers | None = None
     cache_max_bytes = 0
+    #: What is flushed must be on disk, where the next process finds it.
+    store_memory_max_bytes = 0
 
     def __init__(self, directory: TaskDirectory | None) -> None:
         self._directory = directory
