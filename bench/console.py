@@ -1,6 +1,6 @@
 """The console: how soon its pages open, whether much data slows the browser, and what an application pays for it.
 
-.venv/bin/python bench/console.py [--records 2000000] [--only pages|throughput]
+.venv/bin/python bench/console.py [--records 5000000] [--only pages|throughput]
 
 Pages: a server with 50 queries, 200 topics, a table of 10,000 keys and a topic of a million records; Debian's Chromium
 on the same machine opens each page several times, and follows the topic while records are written to it. Throughput:
@@ -144,9 +144,10 @@ def looking(streams: KafkaStreams, pages: list[str]) -> Iterator[None]:
 
     def ask() -> None:
         address = urlsplit(str(streams.url))
-        while not over.wait(2.0):
+        while pages and not over.is_set():
             for page in pages:
                 asked(str(address.hostname), address.port or 0, page)
+            over.wait(2.0)
 
     thread = threading.Thread(target=ask)
     thread.start()
@@ -193,13 +194,15 @@ def measure_throughput(bootstrap: str, directory: Path, records: int) -> None:
         rates[watched].append(
             throughput(bootstrap, directory, f"run-{number}-{watched}".lower(), records, watched=watched)
         )
+    for watched, found in rates.items():
+        print("with the console open:" if watched else "alone:", *(f"{rate:,.0f}" for rate in found))
     alone, seen = statistics.median(rates[False]), statistics.median(rates[True])
     print(f"{alone:,.0f} records per second alone, {seen:,.0f} with the console open: {seen / alone:.3f}")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--records", type=int, default=2_000_000)
+    parser.add_argument("--records", type=int, default=5_000_000)
     parser.add_argument("--only", choices=["pages", "throughput"])
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as name, DevBroker(Path(name) / "broker") as broker:

@@ -74,7 +74,7 @@ def test_invariants_survive_kills(
     for command in (command for page in pages.values() for command in page.commands):
         readme.run(command, monkeypatch, capsys)
     topology = built(part for pattern in patterns for part in pattern.parts)
-    config = apps.config(app_configs={"step_timeout_ms": 10_000}, max_batch_records=BATCH)
+    config = apps.config(max_batch_records=BATCH)
     inputs = {pattern.name: pattern.inputs(chance, RECORDS * (KILLS + 1)) for pattern in patterns}
     streams = KafkaStreams(topology, config, server=ServerSettings())
     with streams:

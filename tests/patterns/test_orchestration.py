@@ -12,7 +12,7 @@ from examples.patterns.orchestration import app
 from millstream import Serdes, StreamsBuilder
 from millstream.testing import TopologyTestDriver
 
-TIMEOUT = timedelta(milliseconds=app.DEFAULT_STEP_TIMEOUT_MS)
+TIMEOUT = timedelta(milliseconds=app.Step("", 0).timeout_ms)
 TRIP = app.Trip((app.Step("flight/1", 1), app.Step("hotel/1", 2)))
 
 

@@ -33,17 +33,18 @@ TRIPS, REPLIES, OUTCOMES = "trips", "trip-replies", "trip-outcomes"
 CAPACITIES, COMMANDS = "trip-capacities", "trip-commands"
 #: Commands about resources of a partner, which is somebody else's service, and may never answer.
 PARTNER_COMMANDS = "trip-partner-commands"
-DEFAULT_STEP_TIMEOUT_MS = 5_000
+LOOK_AT_CLOCK_EVERY = timedelta(milliseconds=500)
 
 Action = Literal["do", "undo"]
 
 
 @dataclass(frozen=True)
 class Step:
-    """A part of a trip: so much of a resource, such as 1 of `flight/LH1` or 30000 of `card/ann`."""
+    """So much of a resource, such as 1 of `flight/LH1` or 300 of `card/ann`, and how long it may take to get it."""
 
     resource: str
     amount: int
+    timeout_ms: int = 60_000
 
 
 @dataclass(frozen=True)
@@ -96,8 +97,7 @@ class Manager(Processor[str, Trip | Reply, str, Command | str]):
         super().init(context)
         self.sagas = context.state_store("trip-sagas")
         self.waiting = context.state_store("trip-deadlines")  # of open sagas alone: what the timer has to look at
-        self.timeout = int(context.app_configs.get("step_timeout_ms", DEFAULT_STEP_TIMEOUT_MS))
-        context.schedule(timedelta(milliseconds=self.timeout / 5), PunctuationType.WALL_CLOCK_TIME, self.look_at_clock)
+        context.schedule(LOOK_AT_CLOCK_EVERY, PunctuationType.WALL_CLOCK_TIME, self.look_at_clock)
 
     def process(self, record: Record[str, Trip | Reply]) -> None:
         saga: Saga | None = self.sagas.get(record.key)
@@ -132,9 +132,9 @@ class Manager(Processor[str, Trip | Reply, str, Command | str]):
             self.context.forward(Record(trip, saga.state, timestamp))
         else:
             # The clock of the batch, which is the same if the batch is run again.
-            saga = replace(saga, deadline=self.context.current_system_time_ms() + self.timeout)
-            self.waiting.put(trip, saga.deadline)
             step = saga.steps[saga.at]
+            saga = replace(saga, deadline=self.context.current_system_time_ms() + step.timeout_ms)
+            self.waiting.put(trip, saga.deadline)
             self.context.forward(Record(step.resource, Command(trip, *wanted, step.amount), timestamp))
         self.sagas.put(trip, saga)
 

@@ -10,9 +10,11 @@ from typing import Any
 
 from examples.patterns.orchestration import app
 
-from millstream import Consumed, Produced, Serdes, StreamsBuilder, StreamsConfig
+from millstream import Consumed, Produced, Serdes, StreamsBuilder
 
 from ..harness.world import Pattern, Seen, Sent, by_key
+
+HASTY_MS, PATIENT_MS = 1_000, 600_000
 
 
 def add_partner(builder: StreamsBuilder) -> None:
@@ -37,7 +39,14 @@ class Orchestration(Pattern):
             resources = [f"{kind}/{chance.randrange(3)}" for kind in kinds]
             if number < count // 3 and chance.random() < 0.5:  # early, so that nobody waits for timeouts at the end
                 resources[chance.randrange(3)] = f"partner/{chance.randrange(3)}"
-            steps = [{"resource": resource, "amount": chance.randrange(1, 4)} for resource in resources]
+            steps = [
+                {
+                    "resource": resource,
+                    "amount": chance.randrange(1, 4),
+                    "timeout_ms": HASTY_MS if resource.startswith("partner") else chance.choice((HASTY_MS, PATIENT_MS)),
+                }
+                for resource in resources
+            ]
             times = 2 if chance.random() < 0.2 else 1  # the request came twice
             records += [Sent(app.TRIPS, f"t{number}", {"steps": steps})] * times
         return records
@@ -65,5 +74,4 @@ PATTERN = Orchestration(
     (app.add_manager, app.add_resources, add_partner),
     topics=(app.REPLIES, app.OUTCOMES),
     stores=("trip-free", "trip-deadlines"),
-    config=StreamsConfig(app_configs={"step_timeout_ms": 1_000}),
 )

@@ -1,8 +1,8 @@
 """What somebody who looks at an application sees of its nodes: records, share of the time, the last records.
 
 Nobody counts on the way of a record. Now and then, for some records in a row, Python tells which nodes they enter
-(`tracing`); how many records there are in all is known of each chunk. A thread looks some dozen times a second at which
-node the work is (`moments`). When nobody looks any more, both end.
+(`tracing`); how many records there are in all is known of each chunk. A thread looks ten times a second at which node
+the work is (`moments`). When nobody looks any more, both end.
 """
 
 from __future__ import annotations
@@ -26,11 +26,12 @@ from millstream.task.watching.tracing import Trace
 
 #: How long what was seen is shown.
 _PERIOD_SECONDS: Final = 1.0
-_PERIODS: Final = 5
+_PERIODS: Final = 8
 #: The same work is traced once in this time; and in all, at most this part of the time goes into traces.
 _TRACE_SECONDS: Final = 0.5
 _TRACED_SHARE: Final = 0.02
-_LOOK_SECONDS: Final = 0.02
+#: Each look makes the work wait for another thread: on a busy machine that is long.
+_LOOK_SECONDS: Final = 0.1
 _NOBODY: Final = nullcontext()
 
 

@@ -34,9 +34,11 @@ async function topic(place, name, session, signal, problem) {
 
   async function look(event) {
     event?.preventDefault();
-    following?.abort();
+    if (event) following?.abort();  // somebody wants to see others
+    else if (following) return;
     try {
       const found = await get(`${path}/records`, { partition: partition.value, offset: offset.value.trim(), count: 50 }, signal);
+      if (following && !following.signal.aborted) return;  // who follows by now sees those
       fill(records, found.length ? recordTable(found) : h("p", { class: "soft" }, "There are no records."));
     } catch (error) {
       fill(records, h("p", { class: "error", role: "alert" }, error.message));
