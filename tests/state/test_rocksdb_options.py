@@ -44,7 +44,7 @@ def test_every_database_is_opened_with_options_that_can_be_changed(tmp_path: Pat
     clicks.windowed_by(TimeWindows.of_size(MINUTE)).count(Materialized("windows"))
     clicks.windowed_by(SessionWindows.of_inactivity_gap(MINUTE)).count(Materialized("sessions"))
     builder.table("small", Consumed(*TEXT), Materialized("small", dsl_store="in_memory"))
-    config = StreamsConfig(state_dir=tmp_path, rocksdb_config_setter=smaller)
+    config = StreamsConfig(state_dir=tmp_path, statestore_memory_max_bytes=0, rocksdb_config_setter=smaller)
     with TopologyTestDriver(builder.build(), config) as driver:
         driver.input_topic("clicks", *TEXT).pipe("a", "x")
         (log,) = tmp_path.glob("**/windows/LOG")

@@ -266,7 +266,7 @@ def application(request: pytest.FixtureRequest) -> Application:
     return found
 
 
-@pytest.fixture(scope="session", autouse=True)
-def quiet() -> None:
+@pytest.fixture(autouse=True)
+def quiet(caplog: pytest.LogCaptureFixture) -> None:
     """Late records are many here, and no news."""
-    logging.getLogger("millstream.task").setLevel(logging.ERROR)
+    caplog.set_level(logging.ERROR, "millstream.task")
