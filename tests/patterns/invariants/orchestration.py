@@ -43,7 +43,7 @@ class Orchestration(Pattern):
                 {
                     "resource": resource,
                     "amount": chance.randrange(1, 4),
-                    "timeout_ms": HASTY_MS if resource.startswith("partner") else chance.choice((HASTY_MS, PATIENT_MS)),
+                    "timeout_ms": HASTY_MS if "partner" in resource or chance.random() < 0.1 else PATIENT_MS,
                 }
                 for resource in resources
             ]
