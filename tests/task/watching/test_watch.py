@@ -48,15 +48,15 @@ def watched(topology: Topology, times: int = 1, **config: Any) -> tuple[Task, Wa
     """A task that has processed the records, and who watched it."""
     task, now = made(topology, **config), [0.0]
     watch = Watch("app", lambda: now[0])
-    watch.look(60)
+    watch.look(6000)
     for _ in range(times):
         task.add_records("in", 0, RECORDS)
         with watch.at(task):
             task.process_all()
-        now[0] += 0.4
+        now[0] += 4.0
         with watch.at(task, flushes=True):
             task.commit()
-        now[0] += 0.2
+        now[0] += 2.0
     return task, watch
 
 
@@ -136,7 +136,7 @@ def test_many_records_are_estimated_by_some() -> None:
 def test_nothing_is_left_when_nobody_looks() -> None:
     before = sys.gettrace()
     task, watch = made(words(lambda stream: stream.map_values(lambda value: 1 / 0))), Watch("app")
-    watch.look(60)
+    watch.look(6000)
     task.add_records("in", 0, RECORDS)
     with pytest.raises(ProcessingError), watch.at(task):
         task.process_all()
