@@ -74,7 +74,7 @@ def seen_json(seen: Iterable[Seen]) -> dict[str, Any]:
         "busy": busy / looks if looks else None,
         "nodes": {
             name: {
-                "rate": rate,
+                "rate": round(rate, 1),
                 "share": moments[name] / busy if busy else None,
                 "last": [
                     {"key": record.key, "value": record.value, "timestamp": record.timestamp}

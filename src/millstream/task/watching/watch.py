@@ -149,7 +149,7 @@ class Watch:
             for node, count in work.entries.items():
                 entered[node] = entered.get(node, 0.0) + count * factor
         nodes = {
-            node: SeenNode(round(entered.get(node, 0.0) / seconds, 1), moments[node], self._texts.get(node, ()))
+            node: SeenNode(entered.get(node, 0.0) / seconds, moments[node], self._texts.get(node, ()))
             for node in {*entered, *moments, *self._texts}
             if node is not None
         }
