@@ -128,7 +128,7 @@ class ResponseJoin(Operator):
         entry = self._get(key)
         row_hash = None if entry is None else value_hash(self._serialize(entry[0]))
         if row_hash != value.hash:
-            self.drop("the response is to an earlier value of the row")
+            self.let_go()  # to an earlier value of the row
             return
         foreign_value = value.foreign_value
         if foreign_value is None and (entry is None or not self._left_join):
