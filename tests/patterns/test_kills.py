@@ -33,8 +33,8 @@ from .invariants import (
 
 pytestmark = pytest.mark.usefixtures("no_lane_is_left")
 
-KILLS = 2
-RECORDS = 40
+KILLS = 1
+RECORDS = 30
 #: Less than is sent at once, so that there is work left when somebody is killed.
 BATCH = 100
 GROUPS: dict[str, tuple[Pattern, ...]] = {
