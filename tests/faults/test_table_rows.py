@@ -21,6 +21,7 @@ def schedule(*faults: Fault) -> Schedule:
         replace=True,
         records=300,
         rate=300,
+        overlapping=False,
     )
 
 

@@ -94,7 +94,7 @@ def _strike(scene: Scene, schedule: Schedule, outcome: Outcome) -> None:
     for number, fault in enumerate(schedule.faults):
         time.sleep(chance.uniform(0, 1.5))  # somewhere in a batch
         since = fault.strike(scene, chance)
-        if number + 1 < len(schedule.faults) and chance.random() < _OVERLAP:
+        if number + 1 < len(schedule.faults) and chance.random() < _OVERLAP and schedule.overlapping:
             outcome.struck.append(Struck(fault.name, None))
             continue
 

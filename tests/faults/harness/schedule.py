@@ -24,6 +24,8 @@ class Schedule:
     #: How many numbers come before the feed slows down; each is three records.
     records: int
     rate: float
+    #: Whether a fault may strike before the application has recovered from the one before.
+    overlapping: bool = True
 
 
 def schedule(seed: int, *, only: str | None = None, peer: bool = False) -> Schedule:
