@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import signal
+import subprocess
 import tarfile
 import time
 import urllib.request
@@ -19,7 +20,7 @@ from millstream.jvm.processes import HOST, OwnedProcess, free_port, tail
 
 VERSION = "2.6.13.Final"
 _NAME = f"apicurio-registry-app-{VERSION}"
-_ARCHIVE = f"https://repo1.maven.org/maven2/io/apicurio/apicurio-registry-app/{VERSION}/{_NAME}-all.tar.gz"
+_ARTIFACT = f"io.apicurio:apicurio-registry-app:{VERSION}:tar.gz:all"
 _START_SECONDS = 120.0
 
 
@@ -27,13 +28,19 @@ def fetch_apicurio() -> Path:
     """The directory with its jars, fetched if they are not there yet.
 
     Raises:
-        OSError: they cannot be fetched.
+        OSError: they cannot be fetched, with Maven's own client.
     """
     home = cache_directory() / _NAME
     if not home.exists():
         partial = home.with_name(f"{home.name}.partial")
         shutil.rmtree(partial, ignore_errors=True)
-        with urllib.request.urlopen(_ARCHIVE, timeout=300) as answer, tarfile.open(fileobj=answer, mode="r|gz") as jars:
+        command = ["mvn", "--batch-mode", "--quiet", "dependency:copy", f"-Dartifact={_ARTIFACT}"]
+        done = subprocess.run(  # noqa: S603 - the arguments are ours
+            [*command, f"-DoutputDirectory={partial}"], check=False, capture_output=True, text=True
+        )
+        if done.returncode != 0:
+            raise OSError(done.stdout[-1000:])
+        with tarfile.open(partial / f"{_NAME}-all.tar.gz") as jars:
             jars.extractall(partial, filter="data")
         partial.rename(home)
     return home

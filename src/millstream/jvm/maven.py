@@ -111,7 +111,7 @@ def _fetch(title: str, artifacts: Sequence[Artifact], home: Path) -> list[Path]:
         raise JvmError(
             f"{title} cannot be fetched",
             detail=f"tried {_ATTEMPTS} times; Ivy's last words:\n" + "\n".join(output),
-            hint="check that this machine reaches repo1.maven.org, then try again",
+            hint="check that this machine reaches Maven Central, then try again",
         )
     jars = sorted((partial / "jars").glob("*.jar"))
     manifest = {jar.name: {"size": jar.stat().st_size, "sha256": _sha256(jar)} for jar in jars}
