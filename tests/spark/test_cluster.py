@@ -14,11 +14,11 @@ from .crashes import App, finish, running, wait_until
 def test_an_executor_dies_and_nothing_is_left_when_the_application_ends(tmp_path: Path) -> None:
     with (
         standalone() as cluster,
-        running(tmp_path, records=600, a_second=300, seed=3, master=cluster.master, stores="memory") as (
+        running(tmp_path, records=300, a_second=300, seed=3, master=cluster.master, stores="memory") as (
             broker, app, feed, results,
         ),
     ):  # fmt: skip
-        results.wait_for(200, app)
+        results.wait_for(100, app)
         assert all(worker.runs() for worker in cluster.workers), "every machine has lanes"
         assert cluster.workers[0].kill_executors() == 1
         finish(app, feed, results)

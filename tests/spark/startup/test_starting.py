@@ -102,7 +102,8 @@ def test_prepare_makes_it_once(monkeypatch: pytest.MonkeyPatch) -> None:
         return archive
 
     monkeypatch.setattr(class_archive, "make", make)
-    monkeypatch.setattr("millstream.cli.commands.prepare.kafka_jars", list)
+    for jars in ("kafka_jars", "connect_jars"):
+        monkeypatch.setattr(f"millstream.cli.commands.prepare.{jars}", list)
     for _ in range(2):
         result = CliRunner().invoke(app, ["prepare"])
         assert result.exit_code == 0, result.output
