@@ -24,6 +24,7 @@ from millstream import (
 from millstream.kafka.admin import Admin
 from millstream.spark.client import KafkaStreams
 from millstream.spark.life import State, UncaughtAction
+from millstream.spark.runtimes.batches import BatchRuntime
 
 from .conftest import PATIENCE, Apps
 from .crashes import wait_until
@@ -78,8 +79,9 @@ def test_pause_and_resume(apps: Apps, counting: Build, make_topic: Make, produce
         assert counts(out, 1) == {"a": [1]}
         streams.pause()
         assert streams.is_paused
-        assert streams._launched is not None
-        control = streams._launched.control
+        assert isinstance(streams._runtime, BatchRuntime)
+        assert streams._runtime._launched is not None
+        control = streams._runtime._launched.control
         wait_until(lambda: control.rests, "the pause")
         produce(topic, [("a", "y")])
         control.pause()  # have it say once more that it rests: it has seen the record

@@ -14,7 +14,7 @@ from prometheus_client.registry import Collector
 
 from millstream.config import StreamsConfig
 from millstream.errors import StreamsError
-from millstream.spark.driver.statistics import Statistics
+from millstream.spark.numbers import Numbers
 
 _COUNTERS = {
     "process-total": "records that went through the topology",
@@ -34,7 +34,7 @@ _GAUGES = {
 
 
 class _Numbers(Collector):
-    def __init__(self, application_id: str, statistics: Statistics) -> None:
+    def __init__(self, application_id: str, statistics: Numbers) -> None:
         self._application = application_id
         self._statistics = statistics
 
@@ -60,7 +60,7 @@ class MetricsServer:
     """Serves the numbers: http://<host>:<port>/metrics."""
 
     def __init__(
-        self, application_id: str, statistics: Statistics, port: int, host: str = StreamsConfig.metrics_host
+        self, application_id: str, statistics: Numbers, port: int, host: str = StreamsConfig.metrics_host
     ) -> None:
         registry = CollectorRegistry()
         registry.register(_Numbers(application_id, statistics))

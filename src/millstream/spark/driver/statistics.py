@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Callable
 from typing import Any
 
 from millstream.spark.exchange.copartitioning import Judge
@@ -11,9 +12,14 @@ from millstream.spark.exchange.parcels import STAGES
 
 
 class Statistics:
-    """Totals over all batches, and the last report of each task."""
+    """Totals over all batches, and the last report of each task.
 
-    def __init__(self) -> None:
+    Args:
+        lag: answers how many records wait in the input topics.
+    """
+
+    def __init__(self, lag: Callable[[], int] = lambda: 0) -> None:
+        self._lag = lag
         self._lock = threading.Lock()
         self._tasks: dict[str, dict[str, Any]] = {}
         self._begun: float | None = None
@@ -23,7 +29,6 @@ class Statistics:
         self._record_bytes = 0.0
         self._written = 0
         self._batches = 0
-        self._lag = 0
         self._batch_records = 0
         self._batch_seconds = 0.0
         self._lane_seconds = 0.0
@@ -60,12 +65,9 @@ class Statistics:
         with self._lock:
             return self._begun or 0.0, self._ended, self._first
 
-    def set_lag(self, records: int) -> None:
-        """Note how many records wait in the input topics."""
-        self._lag = records
-
     def totals(self) -> dict[str, float]:
         """Numbers of the whole application; times are of all lanes together."""
+        lag = self._lag()
         with self._lock:
             return {
                 "process-total": self._processed,
@@ -76,7 +78,7 @@ class Statistics:
                 "punctuate-total": self._sum("punctuated"),
                 "restored-records-total": self._sum("restored"),
                 "state-bytes": self._sum("state_bytes"),
-                "records-lag": self._lag,
+                "records-lag": lag,
                 "batch-seconds": self._batch_seconds,
                 "batch-records": self._batch_records,
                 **{f"{stage.removesuffix('_s')}-seconds-total": value for stage, value in self._stages.items()},
