@@ -26,6 +26,7 @@ from millstream.serdes import Serde
 from millstream.wrappers import ProcessorWrapper
 
 Optimization = Literal["reuse_ktable_source_topics", "merge_repartition_topics", "single_store_self_join"]
+ProcessingMode = Literal["micro_batch", "continuous"]
 DslStore = Literal["rocksdb", "in_memory"]
 DslStoreFormat = Literal["default", "headers"]
 
@@ -104,6 +105,7 @@ class StreamsConfig:
             with the application. Only the test driver does without.
         processing_guarantee: "at_least_once", or "exactly_once_v2": every result is seen once by consumers that read
             committed records only, whatever fails.
+        processing_mode: "micro_batch", or "continuous": tasks stay where they are, and results are out in milliseconds.
         default_key_serde: for keys that no `Consumed`, `Grouped`, `Produced` ... says anything about.
         default_value_serde: the same for values.
         default_timestamp_extractor: for sources without their own. See `millstream.extractors`.
@@ -162,6 +164,7 @@ class StreamsConfig:
     application_id: str = "app"
     bootstrap_servers: str | None = None
     processing_guarantee: ProcessingGuarantee = "at_least_once"
+    processing_mode: ProcessingMode = "micro_batch"
     default_key_serde: Serde[Any] | None = None
     default_value_serde: Serde[Any] | None = None
     default_timestamp_extractor: TimestampExtractor = field(default_factory=FailOnInvalidTimestamp)
@@ -250,6 +253,9 @@ class StreamsConfig:
         if self.processing_guarantee not in get_args(ProcessingGuarantee):
             choices = ", ".join(get_args(ProcessingGuarantee))
             raise _refuse("processing_guarantee", self.processing_guarantee, f"give one of {choices}")
+        if self.processing_mode not in get_args(ProcessingMode):
+            choices = ", ".join(get_args(ProcessingMode))
+            raise _refuse("processing_mode", self.processing_mode, f"give one of {choices}")
         self._check_number("num_stream_threads", 1, "give a number of threads, at least 1")
         self._check_number("num_standby_replicas", 0, "give a number of copies, 0 for none")
         self._check_number("max_batch_records", 1, "give a number of records, at least 1")

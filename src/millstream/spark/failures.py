@@ -6,14 +6,13 @@ import contextlib
 import json
 import logging
 import re
-import traceback
 from collections.abc import Iterator
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-from millstream import errors
 from millstream.errors import DeserializationError, MillstreamError, ProcessingError, ProductionError, StreamsError
-from millstream.kafka import errors as kafka_errors
+from millstream.hosting.error_parts import ErrorParts
 
 _MARK = "MILLSTREAM-ERROR"
 _PATTERN = re.compile(rf"{_MARK}:(\{{.*\}}):END", re.DOTALL)
@@ -29,13 +28,8 @@ _FAILS_AGAIN = (ProcessingError, DeserializationError, LaneLost)
 
 def described(error: Exception) -> dict[str, Any]:
     """An error in parts that can be sent."""
-    known = isinstance(error, MillstreamError)
     return {
-        "type": type(error).__name__,
-        "primary": error.primary if isinstance(error, MillstreamError) else f"{type(error).__name__}: {error}",
-        "detail": error.detail if isinstance(error, MillstreamError) else None,
-        "hint": error.hint if isinstance(error, MillstreamError) else None,
-        "traceback": "" if known and error.__cause__ is None else traceback.format_exc(),
+        **asdict(ErrorParts.of(error)),
         "fails_again": isinstance(error, _FAILS_AGAIN) or (isinstance(error, ProductionError) and not error.retriable),
     }
 
@@ -85,18 +79,24 @@ def of_spark(message: str, log_file: Path | None = None) -> MillstreamError:
             detail=last[0] if last else message,
             hint=f"the whole story is in {log_file or 'the log of Spark'}",
         )
-    parts = json.loads(found.group(1))
-    name = parts["type"] or ""
-    kind = getattr(errors, name, None) or getattr(kafka_errors, name, StreamsError)
-    if not (isinstance(kind, type) and issubclass(kind, MillstreamError)):
-        kind = StreamsError
-    detail, hint = parts["detail"], parts["hint"]
-    if parts["traceback"] and log_file is not None and detail:
+    found_parts = json.loads(found.group(1))
+    parts = ErrorParts(**{name: found_parts[name] for name in ("type", "primary", "detail", "hint", "traceback")})
+    return with_story(parts, log_file)
+
+
+def with_story(parts: ErrorParts, log_file: Path | None) -> MillstreamError:
+    """The error of some parts.
+
+    Args:
+        parts: of the error.
+        log_file: where the whole story is; None has it in the error itself.
+    """
+    detail, hint = parts.detail, parts.hint
+    if parts.traceback and log_file is not None and detail:
         hint = f"{hint}; the whole story is in {log_file}" if hint else f"the whole story is in {log_file}"
     else:
-        detail = "\n".join(part for part in (detail, parts["traceback"]) if part) or None
-    error: MillstreamError = kind(parts["primary"] or "a lane failed", detail=detail, hint=hint)
-    return error
+        detail = "\n".join(part for part in (detail, parts.traceback) if part) or None
+    return replace(parts, detail=detail, hint=hint).error()
 
 
 def story_of(message: str) -> str:

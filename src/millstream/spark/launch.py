@@ -136,7 +136,7 @@ def launch(topology: Topology, config: StreamsConfig, session: SparkSession, own
     """
     with contextlib.closing(Admin(config)) as admin:
         admin.wait_until_available()
-        external = _external_topics(topology, config, admin)
+        external = external_topics(topology, config, admin)
         plan = Plan(topology, external)
         here = is_here(str(session.sparkContext.master))
         if not here:
@@ -214,7 +214,7 @@ def _whole(program: Program, remembered: Remembered, admin: Admin) -> dict[str, 
     return whole
 
 
-def _external_topics(topology: Topology, config: StreamsConfig, admin: Admin) -> dict[str, int]:
+def external_topics(topology: Topology, config: StreamsConfig, admin: Admin) -> dict[str, int]:
     """The partitions of all topics on the broker that the topology reads or writes by name."""
     known = admin.topics()
     wanted: dict[str, str] = {}

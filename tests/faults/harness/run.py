@@ -45,7 +45,7 @@ def carry_out(schedule: Schedule, side: Side, broker: DevBroker, owner: str, bas
                 scene.mount_disk()
             _strike(scene, schedule, outcome)
             judge(scene, schedule, outcome)
-        except Impatience as error:
+        except (Impatience, TimeoutError) as error:
             outcome.complaints.append(str(error))
             judge_early(scene, schedule, outcome)
         outcome.complaints += scene.complaints

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import os
 import uuid
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -64,6 +65,7 @@ class Host:
                 "default_key_serde": Serdes.string,
                 "default_value_serde": Serdes.string,
                 "statestore_cache_max_bytes": 0,
+                "processing_mode": os.environ.get("MILLSTREAM_MODE", "micro_batch"),
                 **options,
             },
         )

@@ -24,7 +24,7 @@ from millstream.topology.topology import Topology
 Target = Callable[[GroupAdmin, Collection[Partition], dict[Partition, int]], dict[Partition, int]]
 
 _INTERNAL = re.compile(
-    r".+-changelog|.+-repartition|.+-KTABLE-FK-JOIN-SUBSCRIPTION-(?:REGISTRATION|RESPONSE)-\d+-topic|progress|owner|views"
+    r".+-changelog|.+-repartition|.+-KTABLE-FK-JOIN-SUBSCRIPTION-(?:REGISTRATION|RESPONSE)-\d+-topic|progress|owner|slots|views"
 )
 _TASK = re.compile(r"\d+_\d+")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from confluent_kafka import TopicPartition
@@ -15,14 +15,20 @@ from millstream.hosting.lanes.keeping import Keeping, KnownQuery
 from millstream.hosting.lanes.membership import Membership
 from millstream.hosting.lanes.messages import Event, Stopped
 from millstream.hosting.lanes.outputs import Outputs, Refused
+from millstream.hosting.lanes.plain_outputs import PlainOutputs
 from millstream.hosting.lanes.query import HostedQuery, HostedTaskId
+from millstream.kafka.admin import Partition
 from millstream.task.records import OutputRecord
 
 log = logging.getLogger("millstream.lanes")
 
-#: While records come, what they gave is committed so often; when none come, a little after the last one.
+#: While records come without end, what they gave is committed so often: the time that takes should be a small part.
 _COMMIT_SECONDS = 0.1
+_LONGEST_SECONDS = 1.0
+_COMMIT_PART = 8
+#: After many records it is waited for so long whether more come; after few, what they gave is committed at once.
 QUIET_SECONDS = 0.02
+_MANY = 1_000
 #: More than so many outputs are committed at once.
 _MOST_HELD = 50_000
 #: How long Kafka may refuse the commits of a lane while its group changes.
@@ -40,6 +46,11 @@ class _Finished:
     note: bytes
 
     @property
+    def positions(self) -> Iterable[tuple[Partition, int]]:
+        """How far it is in its inputs."""
+        return self.task.positions.items()
+
+    @property
     def is_there(self) -> bool:
         """Whether the task is still this lane's, and has not failed."""
         return self.known.tasks.get(self.task.id) is self.task
@@ -54,10 +65,18 @@ class Committing:
         outputs: where they write.
         membership: the lane among the others.
         tell: hears of queries that are stopped.
+        commits_inputs: the group tells how far tasks are in their inputs, for people to look at.
     """
 
     def __init__(
-        self, topic: str, keeping: Keeping, outputs: Outputs, membership: Membership, tell: Callable[[Event], None]
+        self,
+        topic: str,
+        keeping: Keeping,
+        outputs: Outputs | PlainOutputs,
+        membership: Membership,
+        tell: Callable[[Event], None],
+        *,
+        commits_inputs: bool,
     ) -> None:
         self._topic = topic
         self._keeping = keeping
@@ -69,6 +88,14 @@ class Committing:
         self._dirty_since: float | None = None
         self._is_rejoining = False
         self._is_leaving = False
+        self._commits_inputs = commits_inputs
+        #: How many records have come since the last commit, and how long that took.
+        self._came = 0
+        self._took = 0.0
+        #: Before then nothing that is known of is to be committed.
+        self._due_at = 0.0
+        #: How often something was committed.
+        self.commits = 0
 
     @property
     def is_needed(self) -> bool:
@@ -90,14 +117,27 @@ class Committing:
         if self._forgotten:
             self.wanted()
 
+    @property
+    def patience(self) -> float:
+        """How long to wait for more records before what there is is committed."""
+        quiet = QUIET_SECONDS if self._came >= _MANY else 0.0
+        return max(quiet, self._due_at - time.monotonic())
+
     def commit_if_due(self, came: int) -> None:
         """Commit, unless it is better to wait a little; `came` is how many records have come just now."""
         if self._dirty_since is None:
             return
-        since = time.monotonic() - self._dirty_since
-        held = sum(task.held for _, task in self._keeping.tasks())
-        if since >= _COMMIT_SECONDS or (not came and since >= QUIET_SECONDS) or held > _MOST_HELD:
-            self.commit(only_due=True)
+        now = time.monotonic()
+        self._came += came
+        if not came and now < self._due_at:
+            return
+        if came:
+            since = now - self._dirty_since
+            longest = min(max(_COMMIT_SECONDS, _COMMIT_PART * self._took), _LONGEST_SECONDS)
+            if since < longest and sum(task.held for _, task in self._keeping.tasks()) <= _MOST_HELD:
+                return
+        self.commit(only_due=True)
+        self._took = time.monotonic() - now
 
     def before_leaving(self) -> None:
         """Commit while the group waits for this lane to let slots go."""
@@ -115,7 +155,7 @@ class Committing:
         Args:
             only_due: leave out tasks of queries that want to commit less often.
         """
-        self._dirty_since = None
+        self._dirty_since, self._came = None, 0
         keeping = self._keeping
         done = self._finished(only_due=only_due)
         unread = keeping.unread
@@ -140,16 +180,20 @@ class Committing:
     def _finished(self, *, only_due: bool) -> list[_Finished]:
         """What tasks have to say."""
         done: list[_Finished] = []
+        later: list[float] = []
+        now = time.monotonic()
         for known, task in self._keeping.tasks():
             if not task.is_dirty:
                 continue
-            if only_due and not task.is_due:
+            if only_due and task.due_at > now:
+                later.append(task.due_at)
                 self.wanted()
                 continue
             try:
                 done.append(_Finished(known, task, *task.finish(self._topic)))
             except Exception as error:
                 self._keeping.fail(known, error)
+        self._due_at = min(later, default=0.0)
         return [entry for entry in done if entry.is_there]  # else another task of its query failed
 
     def _written(self, done: list[_Finished], forgotten: list[HostedTaskId]) -> bool:
@@ -165,7 +209,10 @@ class Committing:
                 return True
             try:
                 offsets = [TopicPartition(self._topic, slot, 1) for slot in slots]
-                self._outputs.commit(records, offsets, self._membership.metadata)
+                if self._commits_inputs:
+                    offsets += [TopicPartition(*at, offset) for entry in still for at, offset in entry.positions]
+                self._outputs.commit(records, offsets, self._membership)
+                self.commits += 1
                 return True
             except FencedError as error:
                 if self._is_leaving or time.monotonic() > deadline:

@@ -49,8 +49,8 @@ class Feed:
         self._looked = 0.0
         #: Of each partition that is read, the offset after the last record that was given out.
         self.positions: dict[Partition, int] = {}
-        #: Partitions of which everything that there is was given out.
-        self.at_end: set[Partition] = set()
+        #: Partitions of which everything that there is was given out, and the offset before which that is.
+        self.at_end: dict[Partition, int] = {}
         #: Partitions that do not have the offset that comes next.
         self.astray: set[Partition] = set()
         #: Partitions whose topic is not there, and since when.
@@ -66,7 +66,7 @@ class Feed:
         """Read a partition no more."""
         if self.positions.pop(partition, None) is not None:
             self._consumer.incremental_unassign([TopicPartition(*partition)])
-            self.at_end.discard(partition)
+            self.at_end.pop(partition, None)
             self.astray.discard(partition)
             self.missing.pop(partition, None)
 
@@ -79,7 +79,8 @@ class Feed:
         if any(map(Message.error, messages)):
             messages = [message for message in messages if not self._heed(message)]
         elif messages and self.at_end:
-            self.at_end.difference_update(_places(messages))
+            for place in set(_places(messages)):
+                self.at_end.pop(place, None)
         # One call per field, not one per field and record.
         times = map(_SECOND, map(Message.timestamp, messages))
         keys, values, headers = (map(field, messages) for field in (Message.key, Message.value, Message.headers))
@@ -128,12 +129,12 @@ class Feed:
         error = message.error()
         partition: Partition = (message.topic(), message.partition())  # type: ignore[assignment]  # never None
         if error is None:
-            self.at_end.discard(partition)
+            self.at_end.pop(partition, None)
             return False
         if partition not in self.positions:
             return True
         if error.code() == ClientError._PARTITION_EOF:
-            self.at_end.add(partition)
+            self.at_end[partition] = message.offset() or 0
         elif error.code() == ClientError._AUTO_OFFSET_RESET:
             self.astray.add(partition)
         elif not may_pass(error):

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import logging
 import shutil
 import time
 from collections.abc import Callable, Mapping
 from contextlib import closing
 from itertools import count
 from pathlib import Path
+from typing import Any
 
 from millstream.errors import MillstreamError, StateStoreError
 from millstream.hosting.context import NO_THROTTLE, PlacedContext
 from millstream.hosting.lanes import notes
 from millstream.hosting.lanes.query import HostedQuery, HostedTaskId
+from millstream.hosting.range_consumer import records_gone
 from millstream.hosting.restoring import fill
 from millstream.hosting.task_changes import LEAST_TIME, change_records, clocks_of, set_clocks
 from millstream.hosting.task_note import decode as decode_task
@@ -20,10 +23,13 @@ from millstream.hosting.task_note import encode as encode_task
 from millstream.kafka.admin import Admin, Partition
 from millstream.state.store import StateStore
 from millstream.task.context import host_context
+from millstream.task.globals import GlobalState
 from millstream.task.records import OutputRecord, RawRecord
 from millstream.task.task import Task
 from millstream.task.watching.watch import Watch, watching
 from millstream.topology.nodes import OffsetReset
+
+log = logging.getLogger("millstream.lanes")
 
 #: A task that waits for records of one input is not given more than so many of another.
 _MOST_WAITING = 10_000
@@ -42,6 +48,7 @@ class HostedTask:
         directory: where its persistent stores keep their files.
         on_lost: is told when an input cannot be read any more.
         on_restored: is told how much of its state is there, from 0 to 1.
+        global_state: the global stores, which it may read.
     """
 
     def __init__(
@@ -52,6 +59,7 @@ class HostedTask:
         directory: Path,
         on_lost: Callable[[HostedTask, MillstreamError], None],
         on_restored: Callable[[float], None],
+        global_state: GlobalState | None = None,
     ) -> None:
         self.query = query
         self.id = task_id
@@ -64,20 +72,18 @@ class HostedTask:
         self._logs = {name: log for name, log in query.changelogs.items() if log.sub_topology == task_id.sub_topology}
         known = None if note is None else notes.decode(note)
         #: Where inputs begin of which nothing was processed yet.
-        self._starts = {
-            (topic, partition): query.starts.get((topic, partition), 0)
-            if known is None
-            else known.positions.get(topic, {}).get(partition, query.starts.get((topic, partition), 0))
-            for topic, partition in task_id.inputs
-        }
+        self._starts = {at: self._start(at, known) for at in task_id.inputs}
         self.next: dict[Partition, int] = dict(self._starts)
         #: Whether there is something to commit. The first time, where it begins to read.
         self.is_dirty = note is None
         self._held: list[OutputRecord] = []
+        #: How many records it has written.
+        self.written = 0
+        self._restored = 0
         interval = query.config.commit_interval
         self._interval = 0.0 if interval is None else interval.total_seconds()
         self._committed = time.monotonic()
-        self._task = self._made(known)
+        self._task = self._made(known, global_state)
         for topic, partition in task_id.inputs:
             self._task.assign(topic, partition)
 
@@ -122,6 +128,19 @@ class HostedTask:
         """How many records could not be used."""
         return self._task.metrics.dropped_records
 
+    def details(self) -> dict[str, Any]:
+        """What people are told of it."""
+        metrics = self._task.metrics
+        return {
+            "processed": metrics.processed_records,
+            "dropped": metrics.dropped_records,
+            "punctuated": metrics.punctuations,
+            "stream_time": self._task.context.stream_time,
+            "restored": self._restored,
+            "due": self._task.next_wall_clock_punctuation,
+            "offsets": {f"{topic}-{partition}": at for (topic, partition), at in self.positions.items()},
+        }
+
     @property
     def next_punctuation(self) -> int | None:
         """When a wall-clock punctuator is due next, in milliseconds."""
@@ -157,12 +176,16 @@ class HostedTask:
     def positions(self) -> dict[Partition, int]:
         """Of each input, the offset of the next record to process."""
         found = self._task.positions
-        return {at: max(found.get(at, -1), self._starts[at]) for at in self.id.inputs}
+        return {
+            # What a task remembers of a topic that was made again is not of this one.
+            at: start if self.next[at] == start else max(found.get(at, -1), start)
+            for at, start in self._starts.items()
+        }
 
     @property
-    def is_due(self) -> bool:
-        """Whether what it has to say should not wait any longer."""
-        return self.is_dirty and time.monotonic() - self._committed >= self._interval
+    def due_at(self) -> float:
+        """When what it has to say should not wait any longer, by the monotonic clock."""
+        return self._committed + self._interval
 
     def committed(self) -> None:
         """What it had to say is said."""
@@ -175,11 +198,13 @@ class HostedTask:
         with watching(self.watch, task, flushes=True):
             task.commit(until_clean=True)
         records = self._held + task.take_outputs()
+        self.written += len(records)
         self._held = []
         stores, stream_time = task.state_stores, task.context.stream_time
         records += change_records(self._logs, self.id.partition, stores, task.take_changes(), stream_time)
         ids = {name: self.query.changelog_ids.get(name, "") for name in self._logs}
-        note = notes.encode(self.positions, encode_task(task.save(), clocks_of(self._logs, stores), ids))
+        said = encode_task(task.save(), clocks_of(self._logs, stores), ids)
+        note = notes.encode(self.positions, said, self.query.input_ids)
         records.append((slots_topic, self.id.slot, self.id.key, note, max(stream_time, LEAST_TIME), None))
         return records, note
 
@@ -192,7 +217,25 @@ class HostedTask:
 
     # --- making it
 
-    def _made(self, known: notes.LaneNote | None) -> Task:
+    def _start(self, partition: Partition, known: notes.LaneNote | None) -> int:
+        """Where to begin to read."""
+        topic = partition[0]
+        policy = self.query.starts.get(partition, 0)
+        if known is None:
+            return policy
+        at = known.positions.get(topic, {}).get(partition[1], policy)
+        now = self.query.input_ids.get(topic, "")
+        if known.ids.get(topic, now) == now:
+            return at
+        if self.reset_of(topic) == "none":
+            raise records_gone(partition, at, "the topic was made again")
+        log.warning(
+            "%s-%s: the topic was made again: it stood at offset %s and goes on at %s (offset reset: %s)",
+            *(*partition, at, policy, self.reset_of(topic)),
+        )
+        return policy
+
+    def _made(self, known: notes.LaneNote | None, global_state: GlobalState | None) -> Task:
         config = self.query.config
         context = host_context(config, self.id.name, PlacedContext, defaults=NO_THROTTLE)
         context.state_directory = self._directory
@@ -207,6 +250,7 @@ class HostedTask:
             nodes=self.id.nodes,
             task_id=self.id.name,
             context=context,
+            global_state=global_state,
             restore=restore,
         )
 
@@ -227,6 +271,6 @@ class HostedTask:
                 # The very end: what is committed there may still lack the mark that says so, and is waited for.
                 ends = admin.end_offsets(logs, committed=False)
             ends |= {at: self._starts[at] for at in logs if at in self._starts}
-            fill(self.query.config, logs, ends, self._on_restored)
+            self._restored = fill(self.query.config, logs, ends, self._on_restored)
         set_clocks(self._logs, stores, note)
         return note.progress

@@ -89,6 +89,10 @@ class Inputs:
         """Whether a reader was given all that a partition has now."""
         return partition in self._live.at_end and reader in self._live_readers.get(partition, ())
 
+    def reached(self, reader: Reader, partition: Partition) -> int | None:
+        """The offset before which a reader was given everything; None if there may be more in front of it."""
+        return self._live.at_end.get(partition) if self.has_all(reader, partition) else None
+
     def lag(self, reader: Reader, partition: Partition, position: int) -> int:
         """About how many records of a partition a reader has not processed that is at a position."""
         if self.has_all(reader, partition) or partition not in self._live.positions:

@@ -15,7 +15,9 @@ from pathlib import Path
 
 from millstream.config import StreamsConfig
 from millstream.errors import MillstreamError
+from millstream.hosting.error_parts import ErrorParts
 from millstream.hosting.lanes import notes
+from millstream.hosting.lanes.global_tables import GlobalTables
 from millstream.hosting.lanes.hosted_task import HostedTask
 from millstream.hosting.lanes.inputs import Inputs
 from millstream.hosting.lanes.messages import Event, Failed, Figures
@@ -27,8 +29,7 @@ from millstream.task.watching.watch import Watch
 
 log = logging.getLogger("millstream.lanes")
 
-#: How often a query is tried again without a commit in between, and how long is waited before.
-_TRIES = 4
+#: How long is waited before a query is tried again.
 _AGAIN_SECONDS = 0.5
 #: How often records between two parts of a topology that nobody needs any more are deleted.
 _PURGE_SECONDS = 30.0
@@ -44,12 +45,21 @@ class KnownQuery:
     making: dict[HostedTaskId, Future[HostedTask]] = field(default_factory=dict)
     #: How much is there of those that are being made, from 0 to 1.
     restored: dict[HostedTaskId, float] = field(default_factory=dict)
+    #: What its tasks may read, where there are global tables.
+    global_tables: GlobalTables | None = None
+    making_globals: Future[GlobalTables] | None = None
     failures: int = 0
     #: Not before then is it tried again; None: not at all.
     not_before: float | None = 0.0
     told: Figures | None = None
     #: Somebody looks, or did.
     watch: Watch | None = None
+
+    def has(self, reader: HostedTask | GlobalTables) -> bool:
+        """Whether a reader is one of this query's, as it runs now."""
+        if isinstance(reader, GlobalTables):
+            return self.global_tables is reader
+        return self.tasks.get(reader.id) is reader
 
 
 class Keeping:
@@ -69,6 +79,7 @@ class Keeping:
         self._maker = ThreadPoolExecutor(2, "making")
         self.queries: dict[str, KnownQuery] = {}
         self._slots: set[int] = set()
+        self._has_joined = False
         #: The notes in its slots, once they are read.
         self.notes: dict[int, dict[bytes, bytes]] = {}
         self._reading: Future[dict[int, dict[bytes, bytes]]] | None = None
@@ -89,6 +100,7 @@ class Keeping:
     def gain(self, slots: set[int]) -> None:
         """Have these slots from now on."""
         log.info("%d slots more", len(slots))
+        self._has_joined = True
         self._slots |= slots
 
     def lose(self, slots: set[int]) -> None:
@@ -129,11 +141,19 @@ class Keeping:
                 if known.tasks.get(task.id) is task:
                     yield known, task
 
+    def is_settled(self, known: KnownQuery) -> bool:
+        """Whether all tasks of a query that should be here are."""
+        if not self._has_joined or self.unread or known.making or known.making_globals or self._reading is not None:
+            return False
+        return all(task_id in known.tasks for task_id in known.query.tasks if task_id.slot in self._slots)
+
     def make_tasks(self) -> None:
         """Begin to make the tasks that should be here."""
         now = time.monotonic()
         for known in self.queries.values():
             if known.not_before is None or now < known.not_before:
+                continue
+            if not self._has_globals(known):
                 continue
             for task_id in known.query.tasks:
                 if task_id.slot in self.notes and task_id not in known.tasks and task_id not in known.making:
@@ -141,8 +161,33 @@ class Keeping:
                     known.restored[task_id] = 0.0
                     restored = partial(known.restored.__setitem__, task_id)
                     known.making[task_id] = self._maker.submit(
-                        HostedTask, known.query, task_id, note, self._directory, self._cannot_read, restored
+                        HostedTask,
+                        known.query,
+                        task_id,
+                        note,
+                        self._directory,
+                        self._cannot_read,
+                        restored,
+                        None if known.global_tables is None else known.global_tables.state,
                     )
+
+    def _has_globals(self, known: KnownQuery) -> bool:
+        """Whether the global tables of a query are there; else they are being made."""
+        if known.global_tables is not None or not known.query.topology.global_stores:
+            return True
+        if known.making_globals is None:
+            known.making_globals = self._maker.submit(GlobalTables, known.query, self._cannot_read)
+        elif known.making_globals.done():
+            making, known.making_globals = known.making_globals, None
+            try:
+                known.global_tables = tables = making.result()
+            except Exception as error:
+                self.fail(known, error)
+                return False
+            for partition in tables.next:
+                self._inputs.add(tables, partition)
+            return True
+        return False
 
     def take_made(self) -> bool:
         """Begin with the tasks that are made; whether one of them has something to commit already."""
@@ -181,6 +226,15 @@ class Keeping:
         """Let all tasks of a query go."""
         for task_id in (*known.tasks, *known.making):
             self.close_task(known, task_id)
+        if known.making_globals is not None:
+            known.making_globals.add_done_callback(_close_made)
+            known.making_globals = None
+        if known.global_tables is not None:
+            tables, known.global_tables = known.global_tables, None
+            for partition in tables.next:
+                self._inputs.remove(tables, partition)
+            with suppress(Exception):  # they are of no use any more
+                tables.close()
 
     def close_task(self, known: KnownQuery, task_id: HostedTaskId) -> None:
         """Let a task go, with what it has not committed."""
@@ -198,13 +252,13 @@ class Keeping:
         """Take a query out; it is tried again a little later, from where it last committed."""
         self.close_tasks(known)
         known.failures += not isinstance(error, BrokerUnavailable)  # it comes back
-        final = known.failures > _TRIES
+        final = known.failures > known.query.tries
         known.not_before = None if final else time.monotonic() + _AGAIN_SECONDS * 2**known.failures
         log.warning("query %s failed%s: %s", known.query.id, "" if final else ", tried again", error)
-        self._tell(Failed(known.query.id, str(error), final))
+        self._tell(Failed(known.query.id, str(error), final, ErrorParts.of(error)))
 
-    def _cannot_read(self, task: HostedTask, error: MillstreamError) -> None:
-        self.fail(self.queries[task.id.query], error)
+    def _cannot_read(self, reader: HostedTask | GlobalTables, error: MillstreamError) -> None:
+        self.fail(self.queries[reader.query.id], error)
 
     # --- repartition topics
 
@@ -240,7 +294,7 @@ def _delete(config: StreamsConfig, before: dict[Partition, int]) -> None:
         log.debug("%s", error)
 
 
-def _close_made(made: Future[HostedTask]) -> None:
+def _close_made(made: Future[HostedTask] | Future[GlobalTables]) -> None:
     """Nobody wants a task any more that was made in the meantime."""
     if not made.cancelled() and made.exception() is None:
         with suppress(Exception):  # the lane may have ended, and its directory with it

@@ -10,10 +10,13 @@ import queue
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 
-from millstream.hosting.lanes.committing import QUIET_SECONDS, Committing
+from millstream.hosting.lanes.committing import Committing
 from millstream.hosting.lanes.feed import Feed
+from millstream.hosting.lanes.figures import figures_of
+from millstream.hosting.lanes.global_tables import GlobalTables
 from millstream.hosting.lanes.hosted_task import HostedTask
 from millstream.hosting.lanes.inputs import Inputs
 from millstream.hosting.lanes.keeping import Keeping, KnownQuery
@@ -21,7 +24,6 @@ from millstream.hosting.lanes.membership import Membership
 from millstream.hosting.lanes.messages import (
     Close,
     Event,
-    Figures,
     Look,
     Order,
     Pause,
@@ -32,11 +34,14 @@ from millstream.hosting.lanes.messages import (
     Watched,
 )
 from millstream.hosting.lanes.outputs import Outputs
+from millstream.hosting.lanes.plain_outputs import PlainOutputs
 from millstream.hosting.lanes.query import HostedQuery
 from millstream.hosting.lanes.settings import LaneSettings
 
 _IDLE_SECONDS = 0.1
+#: While there is work, figures are told so often; when it is done, a little after the last time.
 _FIGURES_SECONDS = 1.0
+_LAST_FIGURES_SECONDS = 0.2
 
 
 class Lane:
@@ -52,7 +57,11 @@ class Lane:
         self._tell = tell
         self._orders: queue.SimpleQueue[Order] = queue.SimpleQueue()
         self._inputs = Inputs(lambda: Feed(settings.config))
-        self._outputs = Outputs(settings.config, f"{settings.service}-{settings.name}")
+        self._outputs: Outputs | PlainOutputs
+        if settings.config.exactly_once:
+            self._outputs = Outputs(settings.config, f"{settings.service}-{settings.name}")
+        else:
+            self._outputs = PlainOutputs(settings.config, settings.topic)
         self._keeping = Keeping(settings, self._inputs, tell)
         self._told_figures = 0.0
         self._closing = False
@@ -66,7 +75,14 @@ class Lane:
         settings, keeping = self._settings, self._keeping
         self._outputs.open()
         membership = Membership(settings.config, settings.group, settings.topic, gained=keeping.gain, lost=self._lost)
-        self._committing = Committing(settings.topic, keeping, self._outputs, membership, self._tell)
+        self._committing = Committing(
+            settings.topic,
+            keeping,
+            self._outputs,
+            membership,
+            self._tell,
+            commits_inputs=settings.is_application,
+        )
         try:
             while not self._closing:
                 self._heed_orders()
@@ -78,7 +94,7 @@ class Lane:
                     self._committing.wanted()
                 came = self._work()
                 self._committing.commit_if_due(came)
-                self._tell_figures()
+                self._tell_figures(is_idle=not came and not self._committing.is_needed)
                 keeping.purge()
             self._committing.commit()
         finally:
@@ -151,16 +167,18 @@ class Lane:
     def _work(self) -> int:
         """Process what has come; answers how many records that were."""
         keeping, count, touched = self._keeping, 0, dict[HostedTask, None]()
-        seconds = QUIET_SECONDS if self._committing.is_needed else _IDLE_SECONDS
+        seconds = min(self._committing.patience, _IDLE_SECONDS) if self._committing.is_needed else _IDLE_SECONDS
         for reader, partition, records in self._inputs.poll(seconds):
-            task: HostedTask = reader  # type: ignore[assignment]  # there are no other readers
-            known = keeping.queries.get(task.id.query)
-            if known is None or known.tasks.get(task.id) is not task:  # its query failed just now
+            task: HostedTask | GlobalTables = reader  # type: ignore[assignment]  # there are no other readers
+            known = keeping.queries.get(task.query.id)
+            if known is None or not known.has(task):  # it failed just now
                 continue
             try:
                 task.add(partition, records)
             except Exception as error:
                 keeping.fail(known, error)
+                continue
+            if isinstance(task, GlobalTables):
                 continue
             count += len(records)
             touched[task] = None
@@ -193,29 +211,16 @@ class Lane:
 
     # --- telling
 
-    def _tell_figures(self) -> None:
+    def _tell_figures(self, *, is_idle: bool) -> None:
         now = time.monotonic()
-        if now < self._told_figures + _FIGURES_SECONDS:
+        if now < self._told_figures + (_LAST_FIGURES_SECONDS if is_idle else _FIGURES_SECONDS):
             return
         self._told_figures = now
         for query_id, known in self._keeping.queries.items():
             if known.watch is not None and known.watch.is_on:
                 self._tell(Watched(query_id, known.watch.seen()))
-            positions: dict[str, int] = {}
-            lags: dict[str, int] = {}
-            for task in known.tasks.values():
-                for (topic, partition), at in task.positions.items():
-                    positions[f"{topic}-{partition}"] = at
-                    lags[f"{topic}-{partition}"] = self._inputs.lag(task, (topic, partition), at)
-            figures = Figures(
-                query_id,
-                tuple(task_id.name for task_id in known.tasks),
-                sum(task.processed for task in known.tasks.values()),
-                sum(task.dropped for task in known.tasks.values()),
-                positions,
-                lags,
-                {task_id.name: round(known.restored.get(task_id, 0.0), 2) for task_id in known.making},
-            )
+            figures = figures_of(known, self._inputs, is_settled=self._keeping.is_settled(known))
+            figures = replace(figures, commits=self._committing.commits if figures.processed else 0)
             if figures != known.told:
                 known.told = figures
                 self._tell(figures)

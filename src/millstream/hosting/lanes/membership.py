@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from contextlib import suppress
 
-from confluent_kafka import OFFSET_END, Consumer, TopicPartition
+from confluent_kafka import OFFSET_END, Consumer, KafkaException, TopicPartition
 
 from millstream.config import StreamsConfig, client_properties
 from millstream.kafka.clients import ErrorWatch, make_consumer
@@ -66,6 +67,11 @@ class Membership:
         """What proves to Kafka that this lane is a member, as it is now."""
         found: bytes = self._consumer.consumer_group_metadata()
         return found
+
+    def commit(self, offsets: list[TopicPartition]) -> None:
+        """Commit offsets of the group, without waiting for it: they are for people to look at."""
+        with suppress(KafkaException):  # they are committed again with the next ones
+            self._consumer.commit(offsets=offsets, asynchronous=True)
 
     def close(self) -> None:
         """Leave: the others get this lane's slots at once."""

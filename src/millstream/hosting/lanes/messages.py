@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
+from millstream.hosting.error_parts import ErrorParts
 from millstream.hosting.lanes.query import HostedQuery
 from millstream.task.watching.watch import Seen
 
@@ -70,11 +71,13 @@ class Failed:
         query: which.
         error: what a person is told.
         is_final: it is not tried again.
+        parts: the error in parts.
     """
 
     query: str
     error: str
     is_final: bool
+    parts: ErrorParts | None = None
 
 
 @dataclass(frozen=True)
@@ -90,6 +93,11 @@ class Figures:
         lags: about how many records they have not processed yet, by `topic-partition`.
         restoring: by name, how much is there of those that are being made, which may take long where they have state;
             from 0 to 1.
+        is_settled: it has all tasks that it should have now.
+        reached: inputs, by `topic-partition`, of which everything before an offset is processed and committed.
+        commits: how often the lane has committed something.
+        written: how many records it has written for the query.
+        details: what each task tells, by name.
     """
 
     query: str
@@ -99,6 +107,11 @@ class Figures:
     positions: dict[str, int]
     lags: dict[str, int]
     restoring: Mapping[str, float] = field(default_factory=dict)
+    is_settled: bool = True
+    reached: Mapping[str, int] = field(default_factory=dict)
+    commits: int = 0
+    written: int = 0
+    details: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -33,18 +33,21 @@ class LaneNote(Versioned, array_like=True, frozen=True):
     Args:
         positions: of each input, the offset of the next record.
         task: what it knows beside the rows of its stores; see `millstream.hosting.task_note`.
+        ids: the ids of the topics; none in notes of the first versions.
     """
 
     positions: dict[str, dict[int, int]]
     task: bytes
+    ids: dict[str, str] = msgspec.field(default_factory=dict)
 
 
-def encode(positions: Mapping[Partition, int], task: bytes) -> bytes:
+def encode(positions: Mapping[Partition, int], task: bytes, ids: Mapping[str, str]) -> bytes:
     """A note as the value of a record."""
     by_topic: dict[str, dict[int, int]] = {}
     for (topic, partition), offset in positions.items():
         by_topic.setdefault(topic, {})[partition] = offset
-    return msgspec.msgpack.encode(LaneNote(_VERSION, by_topic, task))
+    known = {topic: ids[topic] for topic in by_topic if topic in ids}
+    return msgspec.msgpack.encode(LaneNote(_VERSION, by_topic, task, known))
 
 
 def decode(value: bytes) -> LaneNote:
@@ -56,9 +59,9 @@ def decode(value: bytes) -> LaneNote:
     return decode_versioned(value, LaneNote, _VERSION, "a task's note in the topic of slots")
 
 
-def slots_topic(service: str) -> NewTopic:
+def slots_topic(service: str, slots: int = SLOTS) -> NewTopic:
     """The topic of a service's slots."""
-    return changelog_topic(f"{service}-slots", SLOTS)
+    return changelog_topic(f"{service}-slots", slots)
 
 
 def read_notes(config: StreamsConfig, group: str, topic: str, slots: Collection[int]) -> dict[int, dict[bytes, bytes]]:

@@ -11,6 +11,7 @@ from confluent_kafka import KafkaException, Message, Producer, TopicPartition
 
 from millstream.config import StreamsConfig
 from millstream.errors import FencedError, ProductionError
+from millstream.hosting.lanes.membership import Membership
 from millstream.hosting.transactions import (
     FENCED,
     PRODUCER_SETTINGS,
@@ -67,7 +68,7 @@ class Outputs:
             patiently("begin transactions", lambda: made.init_transactions(_SECONDS))
             self._producer = made
 
-    def commit(self, records: Iterable[OutputRecord], offsets: list[TopicPartition], membership: bytes) -> None:
+    def commit(self, records: Iterable[OutputRecord], offsets: list[TopicPartition], membership: Membership) -> None:
         """Write records, and offsets of the lanes' group, in one transaction.
 
         Raises:
@@ -82,7 +83,7 @@ class Outputs:
         try:
             producer.begin_transaction()
             produce(producer, records, _refuse)
-            self._offsets.send(producer, offsets, membership)
+            self._offsets.send(producer, offsets, membership.metadata)
             deliver(producer, lambda: self._refused, lambda: True)  # the commit tells why nothing moves
             if self._refused:
                 raise self._refused[0]

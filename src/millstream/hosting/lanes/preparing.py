@@ -3,21 +3,30 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import timedelta
 
 from millstream.changelogs import changelogs_of, new_topics
 from millstream.config import StreamsConfig
 from millstream.errors import ArgumentError
-from millstream.hosting.lanes.query import HostedQuery
+from millstream.hosting.lanes.query import SLOTS, HostedQuery
 from millstream.kafka.admin import Admin, Partition
 from millstream.kafka.topics import repartition_topic
-from millstream.topology.nodes import OffsetReset, SourceNode
+from millstream.topology.nodes import OffsetReset
 from millstream.topology.partitions import resolve_partitions
 from millstream.topology.topology import Topology
 
 
-def prepare(query_id: str, topology: Topology, config: StreamsConfig, admin: Admin) -> HostedQuery:
+def prepare(
+    query_id: str,
+    topology: Topology,
+    config: StreamsConfig,
+    admin: Admin,
+    *,
+    slots: int = SLOTS,
+    known: Mapping[Partition, int] | None = None,
+) -> HostedQuery:
     """Make what a query needs in Kafka; what is there already is left as it is.
 
     Args:
@@ -25,40 +34,33 @@ def prepare(query_id: str, topology: Topology, config: StreamsConfig, admin: Adm
         topology: what it does.
         config: how, and under which `application_id`.
         admin: Kafka.
+        slots: how many slots there are.
+        known: where to begin in inputs, if it is not for the policies of their sources to say.
 
     Raises:
         MillstreamError: an input is missing, or something does not fit.
     """
-    config = replace(config, processing_guarantee="exactly_once_v2")
     application = config.application_id
     external = admin.topics()
     internal = resolve_partitions(topology, external)
     between = [repartition_topic(f"{application}-{name}", count) for name, count in internal.items()]
+    # Also those that are only written: functions of users may ask how many partitions a topic has.
     counts = {**external, **{topic.name: topic.partitions for topic in between}}
-    query = HostedQuery(query_id, topology, config, {}, {})
-    named = {
-        query.real_name(topic)
-        for node in topology.nodes.values()
-        if isinstance(node, SourceNode)
-        for topic in node.topics
-    }
-    query = replace(query, counts=counts)
+    query = HostedQuery(query_id, topology, config, counts, {}, slots=slots)
     tasks = {
         part: 1 + max(task.partition for task in query.tasks if task.sub_topology == part)
         for part in {task.sub_topology for task in query.tasks}
     }
     changelogs = changelogs_of(topology, application)
     admin.create_topics([*between, *new_topics(changelogs, topology, config, tasks)])
-    ids = admin.topic_ids({log.topic for log in changelogs.values()})
+    inputs = set(query.external_inputs)
+    found = dict(known or {})
+    ids = admin.topic_ids({log.topic for log in changelogs.values()} | {topic for topic, _ in inputs})
     return replace(
         query,
-        # Also those that are written: functions of users may ask how many partitions a topic has.
-        starts=_starts(
-            query,
-            {(topic, partition) for topic in named if topic in external for partition in range(counts[topic])},
-            admin,
-        ),
+        starts={**_starts(query, inputs - found.keys(), admin), **found},
         changelog_ids={store: ids.get(log.topic, "") for store, log in changelogs.items()},
+        input_ids={topic: ids.get(topic, "") for topic, _ in inputs},
     )
 
 

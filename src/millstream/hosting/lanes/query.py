@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from millstream.changelogs import Changelog, changelogs_of
 from millstream.config import StreamsConfig
-from millstream.errors import TopologyError
 from millstream.kafka.admin import Partition
 from millstream.topology.nodes import OffsetReset, SourceNode
 from millstream.topology.topology import Topology
 
-#: Into how many slots all tasks fall; so many lanes at most have something to do.
+#: Into how many slots all tasks fall at least; a power of two. So many lanes at most have something to do.
 SLOTS = 32
-#: From a task's slot to the next one's: far enough that lanes share a query, whether slots are dealt out or cut in two.
-_STEP = 17
+#: How often a query is tried again without a commit in between.
+_TRIES = 4
 
 
 @dataclass(frozen=True)
@@ -55,6 +54,9 @@ class HostedQuery:
         starts: where it begins to read inputs that it has never read.
         changelog_ids: the topics that its stores' changelogs are: one of the same name that was made later has lost
             what was in them.
+        input_ids: the topics that it reads: in one that was made again, offsets mean nothing any more.
+        slots: into how many slots its tasks fall; a power of two.
+        tries: how often it is tried again after an error, without a commit in between.
     """
 
     id: str
@@ -63,6 +65,9 @@ class HostedQuery:
     counts: Mapping[str, int] = field(hash=False)
     starts: Mapping[Partition, int] = field(hash=False)
     changelog_ids: Mapping[str, str] = field(hash=False, default_factory=dict)
+    input_ids: Mapping[str, str] = field(hash=False, default_factory=dict)
+    slots: int = SLOTS
+    tries: int = _TRIES
 
     @cached_property
     def changelogs(self) -> dict[str, Changelog]:
@@ -74,15 +79,17 @@ class HostedQuery:
         """All of its tasks. Those of one part lie in different slots, so that lanes share them."""
         application = self.config.application_id
         first = zlib.crc32(application.encode())
+        # To the next slot: far enough that lanes share a query, whether slots are dealt out or cut in two.
+        step = self.slots // 2 + 1
         found: list[HostedTaskId] = []
         for part in self.topology.sub_topologies():
             if part.is_global:
-                raise TopologyError(f"query {self.id} has a global table", detail="lanes have none")
-            topics = [topic for node in self._sources(part.nodes) for topic in self._topics(node)]
-            for partition in range(max(self.counts[topic] for topic in topics)):
+                continue  # each lane has a copy
+            topics = [topic for node in self._sources(part.nodes) for topic in self.topics_of(node)]
+            for partition in range(max((self.counts[topic] for topic in topics), default=0)):
                 inputs = tuple((topic, partition) for topic in topics if partition < self.counts[topic])
                 # Of nothing else: its note is found in its slot, also when other topics have grown.
-                slot = (first + (part.id + partition) * _STEP) % SLOTS
+                slot = (first + (part.id + partition) * step) % self.slots
                 nodes = frozenset(part.nodes)
                 found.append(HostedTaskId(self.id, application, part.id, partition, nodes, inputs, slot))
         return found
@@ -94,17 +101,42 @@ class HostedQuery:
     def reset_of(self, topic: str) -> OffsetReset:
         """Where to go on in a topic that does not have what comes next."""
         for node in self._sources(self.topology.nodes):
-            if node.offset_reset is not None and topic in self._topics(node):
+            if node.offset_reset is not None and topic in self.topics_of(node):
                 return node.offset_reset
         return self.config.offset_reset
+
+    def with_topics(self, counts: Mapping[str, int]) -> HostedQuery:
+        """The same with the topics on the broker that there are now."""
+        own = {self.real_name(topic) for topic in self.topology.internal_topics}
+        return replace(self, counts={**counts, **{topic: self.counts[topic] for topic in own if topic in self.counts}})
+
+    @property
+    def external_inputs(self) -> list[Partition]:
+        """What it reads that somebody else writes, without global tables; of topics that are there."""
+        own = {self.real_name(topic) for topic in self.topology.internal_topics}
+        of_globals = {store.source for store in self.topology.global_stores.values()}
+        topics = {
+            topic
+            for node in self._sources(self.topology.nodes)
+            if node.name not in of_globals
+            for topic in self.topics_of(node)
+        }
+        return [(topic, number) for topic in sorted(topics - own) for number in range(self.counts.get(topic, 0))]
+
+    @property
+    def global_inputs(self) -> list[Partition]:
+        """What global tables are copies of."""
+        topics = {store.topic for store in self.topology.global_stores.values()}
+        return [(topic, partition) for topic in sorted(topics) for partition in range(self.counts[topic])]
+
+    def topics_of(self, node: SourceNode) -> list[str]:
+        """A source's topics on the broker; those of a pattern are the known topics that match it."""
+        if node.pattern is None:
+            return [self.real_name(topic) for topic in node.topics]
+        return sorted(topic for topic in self.counts if node.pattern.fullmatch(topic))
 
     def _sources(self, names: Iterable[str]) -> Iterator[SourceNode]:
         for name in names:
             node = self.topology.nodes[name]
             if isinstance(node, SourceNode):
-                if node.pattern is not None:
-                    raise TopologyError(f"query {self.id} reads topics by a pattern", detail="lanes read named topics")
                 yield node
-
-    def _topics(self, node: SourceNode) -> list[str]:
-        return [self.real_name(topic) for topic in node.topics]

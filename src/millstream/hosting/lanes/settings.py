@@ -15,22 +15,24 @@ def lanes_group(service: str) -> str:
 
 @dataclass(frozen=True)
 class LaneSettings:
-    """A lane of a service.
+    """A lane of a service, or of an application.
 
     Args:
-        config: where the brokers are; always exactly once.
+        config: where the brokers are.
         service: whose lane it is.
         name: unique among the service's lanes; a lane that is started in the place of a dead one has its name.
+        is_application: the service is one application. Its group has its name, and tells how far it is in its inputs.
     """
 
     config: StreamsConfig
     service: str
     name: str
+    is_application: bool = False
 
     @property
     def group(self) -> str:
         """The lanes' group."""
-        return lanes_group(self.service)
+        return self.service if self.is_application else lanes_group(self.service)
 
     @property
     def topic(self) -> str:

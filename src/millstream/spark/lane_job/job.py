@@ -21,7 +21,8 @@ from millstream.spark.calls.handshake import NotOursError, greet_client
 from millstream.spark.calls.unshippable import explain, forget_msgspec_caches
 from millstream.spark.lane_job.channel import Channel, Hello, Said
 from millstream.spark.lane_job.worker import LanesOfServer
-from millstream.spark.startup.session import lanes_of
+from millstream.spark.startup.cluster import wait_for_executors
+from millstream.spark.startup.session import is_here, lanes_of
 
 log = logging.getLogger("millstream.lanes")
 
@@ -38,10 +39,22 @@ class LaneJob:
         config: where the brokers are, how Spark runs.
         service: whose lanes they are.
         hear: hears of events and of whose they are, from several threads.
+        most: more lanes have nothing to do.
+        is_application: the service is one application.
     """
 
-    def __init__(self, config: StreamsConfig, service: str, hear: Callable[[int, Event], None]) -> None:
+    def __init__(
+        self,
+        config: StreamsConfig,
+        service: str,
+        hear: Callable[[int, Event], None],
+        *,
+        most: int = SLOTS,
+        is_application: bool = False,
+    ) -> None:
         self._config = config
+        self._most = most
+        self._is_application = is_application
         self._service = service
         self._hear = hear
         self._server = uuid.uuid4().hex[:8]
@@ -96,17 +109,20 @@ class LaneJob:
         with self._lock:
             return dict(self._places)
 
-    def close(self) -> None:
-        """Have lanes commit and leave. Safe to call again."""
+    def close(self, seconds: float = _CLOSE_SECONDS) -> bool:
+        """Have lanes commit and leave; whether they did so in time. Safe to call again."""
+        in_time = True
         self._closing.set()
         self.order(Close())
         if self._thread is not None:
-            self._thread.join(_CLOSE_SECONDS)
+            self._thread.join(seconds)
             if self._thread.is_alive() and self._session is not None:
+                in_time = False
                 log.warning("lanes do not end, and are ended")
                 self._session.sparkContext.cancelJobGroup(self._group)
         if self._listener is not None:
             self._listener.close()
+        return in_time
 
     @property
     def _group(self) -> str:
@@ -120,8 +136,18 @@ class LaneJob:
         context = session.sparkContext
         level = logging.getLogger("millstream").getEffectiveLevel()
         address = (host, listener.getsockname()[1])
-        lane = LanesOfServer(self._config, self._service, self._server, address, self._secret, level)
-        count = min(lanes_of(session), SLOTS)
+        lane = LanesOfServer(
+            self._config,
+            self._service,
+            self._server,
+            address,
+            self._secret,
+            level,
+            is_application=self._is_application,
+        )
+        if not is_here(str(context.master)):
+            wait_for_executors(session)
+        count = min(lanes_of(session), self._most)
         while not self._closing.is_set():
             try:
                 context.setJobGroup(self._group, f"lanes of {self._service}")

@@ -30,6 +30,7 @@ class LanesOfServer:
         address: where the driver listens.
         secret: what both sides must know.
         level: of the driver's loggers.
+        is_application: the service is one application.
     """
 
     config: StreamsConfig
@@ -38,6 +39,7 @@ class LanesOfServer:
     address: tuple[str, int]
     secret: bytes = field(repr=False)
     level: int = logging.WARNING
+    is_application: bool = False
 
     def __call__(self, number: int, _: Iterable[int]) -> Iterator[int]:
         """Be a lane until the driver ends it: what Spark runs."""
@@ -49,7 +51,8 @@ class LanesOfServer:
         logger.addHandler(handler)
         logger.setLevel(self.level)
         channel.send(Hello(number, socket.gethostname(), os.getpid()))
-        lane = Lane(LaneSettings(self.config, self.service, f"{self.server}-{number}"), channel.send)
+        settings = LaneSettings(self.config, self.service, f"{self.server}-{number}", self.is_application)
+        lane = Lane(settings, channel.send)
         closing = threading.Event()
         threading.Thread(target=_listen, args=(channel, lane, closing), name="orders", daemon=True).start()
         try:

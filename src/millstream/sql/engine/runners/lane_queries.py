@@ -116,7 +116,8 @@ class LaneQueries:
 
     def start(self, query: PersistentQuery) -> None:
         job = self._lanes()
-        config = application_config(self._config, query, self._log)
+        # A lane commits for all of its queries together.
+        config = replace(application_config(self._config, query, self._log), processing_guarantee="exactly_once_v2")
         before = self._internal_topics(query)
         replaced = self._running.get(query.id)
         try:

@@ -1,0 +1,87 @@
+"""What lanes tell, added up."""
+
+from __future__ import annotations
+
+import threading
+import time
+from typing import Any
+
+from millstream.hosting.lanes.messages import Figures
+
+
+class LaneStatistics:
+    """See `Numbers`. A lane that is gone has done what it has done; its tasks are another's."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        #: By lane, the last figures.
+        self._lanes: dict[int, Figures] = {}
+        #: What lanes had done before they began anew.
+        self._before = dict.fromkeys(("processed", "written", "commits", "dropped", "punctuated", "restored"), 0)
+        self._begun = self._first = self._ended = 0.0
+
+    def take(self, lane: int, figures: Figures) -> None:
+        """A lane tells what it has done since it began."""
+        with self._lock:
+            before, now = self._lanes.get(lane), time.time()
+            if before is not None:
+                self._keep(before, figures)
+            if figures.processed and not self._begun:
+                self._begun = now
+            if figures.commits > (0 if before is None else before.commits):
+                self._first, self._ended = self._first or now, now
+            self._lanes[lane] = figures
+
+    def gone(self, lane: int) -> None:
+        """A lane has ended."""
+        with self._lock:
+            before = self._lanes.pop(lane, None)
+            if before is not None:
+                self._keep(before, Figures(before.query, (), 0, 0, {}, {}))
+
+    def lanes(self) -> dict[int, Figures]:
+        """The last that each lane told."""
+        with self._lock:
+            return dict(self._lanes)
+
+    def totals(self) -> dict[str, float]:
+        """Numbers of the whole application."""
+        with self._lock:
+            told = list(self._lanes.values())
+            now = {name: count + sum(_count(one, name) for one in told) for name, count in self._before.items()}
+            return {
+                "process-total": now["processed"],
+                "records-consumed-total": now["processed"],
+                "records-produced-total": now["written"],
+                "commit-total": now["commits"],
+                "dropped-records-total": now["dropped"],
+                "punctuate-total": now["punctuated"],
+                "restored-records-total": now["restored"],
+                "records-lag": sum(sum(one.lags.values()) for one in told),
+            }
+
+    def tasks(self) -> dict[str, dict[str, Any]]:
+        """The last that each task told."""
+        with self._lock:
+            return {name: dict(said) for one in self._lanes.values() for name, said in one.details.items()}
+
+    def span(self) -> tuple[float, float, float]:
+        """When records came first, when results were last made final and when first, in seconds since 1970."""
+        with self._lock:
+            return self._begun, self._ended, self._first
+
+    def _keep(self, before: Figures, now: Figures) -> None:
+        """Do not forget what tasks did that a lane does not have any more, or has begun anew."""
+        for name in ("dropped", "punctuated", "restored", "processed"):
+            for task, said in before.details.items():
+                lost = said[name] - now.details.get(task, {}).get(name, 0)
+                self._before[name] += max(0, lost) if task not in now.details or lost > 0 else 0
+        for name in ("written", "commits"):
+            if _count(now, name) < _count(before, name):
+                self._before[name] += _count(before, name)
+
+
+def _count(figures: Figures, name: str) -> int:
+    if name in ("written", "commits"):
+        return int(getattr(figures, name))
+    return sum(said[name] for said in figures.details.values())
