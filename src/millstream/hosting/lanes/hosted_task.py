@@ -20,6 +20,7 @@ from millstream.hosting.restoring import fill
 from millstream.hosting.task_changes import LEAST_TIME, change_records, clocks_of, set_clocks
 from millstream.hosting.task_note import decode as decode_task
 from millstream.hosting.task_note import encode as encode_task
+from millstream.hosting.whose import is_at
 from millstream.kafka.admin import Admin, Partition
 from millstream.state.store import StateStore
 from millstream.task.context import host_context
@@ -157,6 +158,7 @@ class HostedTask:
         def lag(topic: str, partition: int) -> int | None:
             return 0 if has_all((topic, partition)) else None
 
+        is_at(self.id.name)
         with watching(self.watch, task):
             if len(self.id.inputs) == 1:
                 task.process_all()
@@ -168,6 +170,7 @@ class HostedTask:
 
     def punctuate(self) -> None:
         """Call the wall-clock punctuators that are due."""
+        is_at(self.id.name)
         if self._task.maybe_punctuate_wall_clock():
             self.is_dirty = True
             self._held += self._task.take_outputs()
@@ -195,6 +198,7 @@ class HostedTask:
     def finish(self, slots_topic: str) -> tuple[list[OutputRecord], bytes]:
         """All that it has to say since the last time, and its note, which is among it."""
         task = self._task
+        is_at(self.id.name)
         with watching(self.watch, task, flushes=True):
             task.commit(until_clean=True)
         records = self._held + task.take_outputs()
@@ -210,6 +214,7 @@ class HostedTask:
 
     def close(self) -> None:
         """Let it go; what was not committed is forgotten."""
+        is_at(self.id.name)
         try:
             self._task.close(flush=False)
         finally:

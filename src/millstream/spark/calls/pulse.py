@@ -66,11 +66,11 @@ class PulseTaker:
     """Looks at the main thread of a lane.
 
     Args:
-        socket: the path of the lane's socket.
+        socket: the path of the lane's socket, if what is seen is a file beside it.
     """
 
-    def __init__(self, socket: Path) -> None:
-        self._path = pulse_path(socket)
+    def __init__(self, socket: Path | None = None) -> None:
+        self._path = None if socket is None else pulse_path(socket)
         self._main = threading.main_thread().ident or 0
         self._work: tuple[str, float] | None = None
         self._usual = 0.0
@@ -94,23 +94,26 @@ class PulseTaker:
 
     def take(self) -> None:
         """Look, and tell what is seen, if it is busy for long. Called by another thread."""
+        pulse = self.look()
+        if pulse is not None and self._path is not None:
+            unfinished = self._path.with_suffix(f".{os.getpid()}")
+            unfinished.write_bytes(msgspec.msgpack.encode(pulse))
+            unfinished.replace(self._path)
+
+    def look(self) -> Pulse | None:
+        """What is seen; None if it is not busy for long."""
         work, now = self._work, time.monotonic()
         frame = sys._current_frames().get(self._main)
         if work is None or frame is None or now - work[1] < _SOON_SECONDS:
             self._mark = None
-            return
+            return None
         host = _is_the_hosts(frame)
         mark = None if host else (work[1], *_progress(frame))
         if mark is None or mark != self._mark:
             self._mark, self._since = mark, now
         still = 0.0 if host else now - self._since
         stack = "".join(traceback.format_stack(frame)[-_MOST_FRAMES:])
-        self._tell(Pulse(now, work[0], self._usual, still, host, stack))
-
-    def _tell(self, pulse: Pulse) -> None:
-        unfinished = self._path.with_suffix(f".{os.getpid()}")
-        unfinished.write_bytes(msgspec.msgpack.encode(pulse))
-        unfinished.replace(self._path)
+        return Pulse(now, work[0], self._usual, still, host, stack)
 
 
 def _outwards(frame: FrameType) -> Iterator[tuple[FrameType, str]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import logging
 import pickle
 import socket
@@ -11,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from millstream.hosting.lanes.messages import Event, Order
+from millstream.hosting.whose import PLACE
 from millstream.spark.calls.frames import receive, send
 
 
@@ -32,7 +34,32 @@ class Said:
     text: str
 
 
-Told: TypeAlias = Hello | Said | Event
+@dataclass(frozen=True)
+class Printed:
+    """What code in a lane has printed: whole lines, with whose they are."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class Beat:
+    """A lane is alive."""
+
+
+@dataclass(frozen=True)
+class Hangs:
+    """A lane has been at one record for too long, and ends.
+
+    Args:
+        seconds: for how long.
+        stack: where it is.
+    """
+
+    seconds: float
+    stack: str
+
+
+Told: TypeAlias = Hello | Said | Printed | Beat | Hangs | Event
 
 
 class Channel:
@@ -93,6 +120,36 @@ class ToDriver(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         """Send one line."""
         try:
-            self._channel.send(Said(record.name, record.levelno, self.format(record)))
+            self._channel.send(Said(record.name, record.levelno, f"{PLACE}: {self.format(record)}"))
         except OSError:
             self.handleError(record)
+
+
+class Lines(io.RawIOBase):
+    """Sends what is printed to the driver, in whole lines.
+
+    Args:
+        channel: to the driver.
+    """
+
+    def __init__(self, channel: Channel) -> None:
+        super().__init__()
+        self._channel = channel
+        self._begun = b""
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: Any, /) -> int:
+        text = bytes(data)
+        *lines, self._begun = (self._begun + text).split(b"\n")
+        if lines:
+            place = f"{PLACE}: "
+            with contextlib.suppress(OSError):  # nobody is there to see it
+                self._channel.send(Printed("".join(f"{place}{line.decode(errors='replace')}\n" for line in lines)))
+        return len(text)
+
+    def flush(self) -> None:
+        """What was printed without the end of a line becomes a line."""
+        if self._begun:
+            self.write(b"\n")

@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import math
+import os
 import secrets
+import signal
 import socket
+import sys
 import threading
+import time
 import uuid
 from collections.abc import Callable
 
@@ -18,8 +23,9 @@ from millstream.errors import StreamsError
 from millstream.hosting.lanes.messages import Close, Event, Order, Pause, Resume, Run, Stop
 from millstream.hosting.lanes.query import SLOTS
 from millstream.spark.calls.handshake import NotOursError, greet_client
+from millstream.spark.calls.lane_log import levels
 from millstream.spark.calls.unshippable import explain, forget_msgspec_caches
-from millstream.spark.lane_job.channel import Channel, Hello, Said
+from millstream.spark.lane_job.channel import Beat, Channel, Hangs, Hello, Printed, Said
 from millstream.spark.lane_job.worker import LanesOfServer
 from millstream.spark.startup.cluster import wait_for_executors
 from millstream.spark.startup.session import is_here, lanes_of
@@ -62,6 +68,8 @@ class LaneJob:
         self._lock = threading.Lock()
         self._channels: dict[int, Channel] = {}
         self._places: dict[int, Hello] = {}
+        #: When each lane was last heard of.
+        self._heard: dict[int, float] = {}
         #: What a lane that comes now has to be told, pickled, by query.
         self._running: dict[str, bytes] = {}
         self._paused: set[str] = set()
@@ -134,7 +142,6 @@ class LaneJob:
         if session is None or listener is None:
             raise AssertionError("it was started")
         context = session.sparkContext
-        level = logging.getLogger("millstream").getEffectiveLevel()
         address = (host, listener.getsockname()[1])
         lane = LanesOfServer(
             self._config,
@@ -142,7 +149,7 @@ class LaneJob:
             self._server,
             address,
             self._secret,
-            level,
+            levels() if self._is_application else {"millstream": log.getEffectiveLevel()},
             is_application=self._is_application,
         )
         if not is_here(str(context.master)):
@@ -199,17 +206,41 @@ class LaneJob:
                 channel.send_pickled(data)
             if self._closing.is_set():
                 channel.send_pickled(_pickled(Close()))
+        hung: Hangs | None = None
         while (told := channel.receive()) is not None:
-            if isinstance(told, Said):
-                logging.getLogger(told.logger).log(told.level, "lane %d: %s", hello.lane, told.text)
-            elif not isinstance(told, Hello):
-                self._hear(hello.lane, told)  # type: ignore[arg-type]  # lanes send nothing else
+            self._heard[hello.lane] = time.monotonic()
+            match told:
+                case Said(logger, level, text):
+                    logging.getLogger(logger).log(level, "%s", text)
+                case Printed(text):
+                    print(text, end="", file=sys.stderr, flush=True)
+                case Hangs():
+                    hung = told
+                case Hello() | Beat():
+                    pass
+                case _:
+                    self._hear(hello.lane, told)  # type: ignore[arg-type]  # lanes send nothing else
         with self._lock:
             if self._channels.get(hello.lane) is channel:
                 del self._channels[hello.lane], self._places[hello.lane]
-        if not self._closing.is_set():
+        if hung is not None:
+            log.warning(
+                "lane %d was at one record for %.0f s and is started anew; a function that needs longer wants a "
+                "greater max_poll_interval. It was at:\n%s",
+                *(hello.lane, hung.seconds, hung.stack.rstrip()),
+            )
+        elif not self._closing.is_set():
             log.warning("lane %d (process %d on %s) is gone", hello.lane, hello.process, hello.host)
         channel.close()
+
+    def end_silent(self) -> None:
+        """End lanes on this machine that say nothing for too long: they were stopped by a signal, for instance."""
+        most, here = self._config.max_poll_interval.total_seconds(), socket.gethostname()
+        for lane, hello in self.lanes.items():
+            if hello.host == here and time.monotonic() > self._heard.get(lane, math.inf) + most:
+                log.warning("lane %d (process %d) has said nothing for %.0f s and is ended", lane, hello.process, most)
+                with contextlib.suppress(OSError):  # it is gone
+                    os.kill(hello.process, signal.SIGKILL)
 
 
 def _pickled(order: Order) -> bytes:

@@ -9,28 +9,10 @@ import sys
 import threading
 from typing import Any
 
+from millstream.hosting.whose import PLACE, is_at
 from millstream.spark.calls.lane_log import packed
 
 _ERROR_OUTPUT = 2
-
-
-class _Place:
-    """Whose functions run just now."""
-
-    def __init__(self) -> None:
-        self.lane = 0
-        self.task: str | None = None
-
-    def __str__(self) -> str:
-        return f"lane {self.lane}" if self.task is None else f"task {self.task}"
-
-
-_PLACE = _Place()
-
-
-def is_at(task: str | None) -> None:
-    """Note that what is printed from now on is from this task, or from none. Once per chunk of records."""
-    _PLACE.task = task
 
 
 class _Lines(io.RawIOBase):
@@ -52,7 +34,7 @@ class _Lines(io.RawIOBase):
         with self._lock:
             *lines, self._begun = (self._begun + text).split(b"\n")
             if lines:
-                place = str(_PLACE).encode()
+                place = str(PLACE).encode()
                 _write(b"".join(b"%b: %b\n" % (place, line) for line in lines))
         return len(text)
 
@@ -67,7 +49,7 @@ class _Records(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         try:
-            _write(f"{packed(record, str(_PLACE))}\n".encode())
+            _write(f"{packed(record, str(PLACE))}\n".encode())
         except Exception:
             self.handleError(record)
 
@@ -79,7 +61,7 @@ def to_the_log(lane: int, *, in_parts: bool) -> None:
         lane: its number.
         in_parts: there is a driver that reads them; else people do.
     """
-    _PLACE.lane = lane
+    PLACE.lane = lane
     sys.stdout = io.TextIOWrapper(_Lines(), "utf-8", "backslashreplace", write_through=True)
     sys.stderr = io.TextIOWrapper(_Lines(), "utf-8", "backslashreplace", write_through=True)
     logging.captureWarnings(capture=True)

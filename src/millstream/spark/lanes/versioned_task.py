@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from millstream.hosting.context import NO_THROTTLE
+from millstream.hosting.whose import is_at
 from millstream.spark.calls.processes import alive
 from millstream.spark.lanes.changelog import TaskChangelog
 from millstream.spark.lanes.context import LaneContext, state_directory
-from millstream.spark.lanes.printing import is_at
 from millstream.spark.plan import Partition, TaskId
 from millstream.spark.program import Program
 from millstream.spark.state.statefiles import StateFiles, Version, filesystem

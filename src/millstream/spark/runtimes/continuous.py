@@ -98,6 +98,8 @@ class ContinuousRuntime:
                 if not self._goes_on_after(failed):
                     return False
             self._settle()
+            if self._job is not None:
+                self._job.end_silent()
             self._look_at_topics()
             if self._until is not None and self._until.is_done(self.statistics.lanes().values(), self._config):
                 return True
