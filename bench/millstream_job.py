@@ -35,6 +35,8 @@ JSON = Consumed(Serdes.string, Serdes.json)
 LINES = Consumed(Serdes.bytes, Serdes.string)
 LONGS = Produced(Serdes.string, Serdes.long)
 MINUTE = timedelta(minutes=1)
+#: When nothing happens for so long, nothing is under way.
+_REST_SECONDS = 1.5
 
 
 def filter_orders(builder: StreamsBuilder, source: str, sink: str) -> None:
@@ -133,6 +135,7 @@ def main() -> None:
         parser.add_argument(f"--{name}", required=True)
     parser.add_argument("--records", type=int, default=0)
     parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--mode", default="micro_batch")
     parser.add_argument("--launched", type=float, default=time.time(), help="when the process was asked for")
     arguments = parser.parse_args()
     builder = StreamsBuilder()
@@ -142,6 +145,7 @@ def main() -> None:
             application_id=f"millstream-{arguments.workload}-{time.time_ns()}",
             bootstrap_servers=arguments.bootstrap,
             processing_guarantee=arguments.guarantee,
+            processing_mode=arguments.mode,
             num_stream_threads=arguments.threads,
             checkpoint_location=f"{directory}/checkpoint",
         )
@@ -163,10 +167,16 @@ def main() -> None:
 
 
 def measured(streams: KafkaStreams, records: int, started: float, launched: float) -> dict[str, Any]:
-    """Wait until everything is processed and committed."""
-    while (totals := streams.metrics())["records-consumed-total"] < records:
+    """Wait until everything is processed and committed, also behind repartition topics."""
+    commits, since = -1.0, time.monotonic()
+    while True:
         if streams.failure is not None:
             raise streams.failure
+        totals, now = streams.metrics(), time.monotonic()
+        if totals["records-consumed-total"] < records or totals["records-lag"] or totals["commit-total"] != commits:
+            commits, since = totals["commit-total"], now
+        elif now > since + _REST_SECONDS:
+            break
         time.sleep(0.05)
     begun, ended, first = streams.statistics.span()
     return {

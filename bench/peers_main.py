@@ -74,9 +74,14 @@ def run_millstream_latency(bootstrap: str, guarantee: str) -> dict[str, Any]:
     return result
 
 
+#: How Millstream processes; see `StreamsConfig.processing_mode`.
+_MODE = ["micro_batch"]
+
+
 def _command(bootstrap: str, workload: str, guarantee: str, topic: str, output: str, records: int) -> list[str]:
     command = [sys.executable, str(BENCH / "millstream_job.py"), "--bootstrap", bootstrap, "--workload", workload]
     command += ["--launched", str(time.time())]
+    command += ["--mode", _MODE[0]]
     return [*command, "--guarantee", guarantee, "--input", topic, "--output", output, "--records", str(records)]
 
 
@@ -137,7 +142,9 @@ def main() -> None:
     parser.add_argument("--workloads", default=",".join(WORKLOADS))
     parser.add_argument("--rounds", type=int, default=1)
     parser.add_argument("--no-latency", action="store_true")
+    parser.add_argument("--mode", choices=("micro_batch", "continuous"), default=_MODE[0])
     arguments = parser.parse_args()
+    _MODE[0] = arguments.mode
     OUT.mkdir(exist_ok=True)
     with DevBroker() as broker:
         bootstrap = broker.bootstrap_servers

@@ -18,6 +18,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from millstream.changelogs import changelogs_of, new_topics
 from millstream.config import StreamsConfig
 from millstream.errors import CheckpointDamaged, StreamsError
+from millstream.hosting.lanes.notes import slots_topic
 from millstream.kafka.admin import Admin
 from millstream.kafka.topics import progress_topic
 from millstream.spark.calls import client as lane_client
@@ -137,6 +138,13 @@ def launch(topology: Topology, config: StreamsConfig, session: SparkSession, own
     with contextlib.closing(Admin(config)) as admin:
         admin.wait_until_available()
         external = external_topics(topology, config, admin)
+        if slots_topic(config.application_id).name in external:
+            raise StreamsError(
+                f"application '{config.application_id}' has run continuously before",
+                detail="where it stands is in Kafka, and not in a checkpoint; processing_mode is 'micro_batch' now",
+                hint="set processing_mode to 'continuous', begin anew with `millstream reset`, or take another "
+                "application_id",
+            )
         plan = Plan(topology, external)
         here = is_here(str(session.sparkContext.master))
         if not here:

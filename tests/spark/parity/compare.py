@@ -42,7 +42,12 @@ def run_driver(topology: Topology, config: StreamsConfig, inputs: Iterable[Input
 
 
 def differences(
-    expected: Iterable[Output], got: Iterable[tuple[Output, int]], scope: Scope, blur: str | None = None
+    expected: Iterable[Output],
+    got: Iterable[tuple[Output, int]],
+    scope: Scope,
+    blur: str | None = None,
+    *,
+    partitions: int = PARTITIONS,
 ) -> list[str]:
     """How outputs differ, per topic and key: first what was expected, then what came.
 
@@ -54,12 +59,13 @@ def differences(
         got: Kafka's, with their partitions.
         scope: tells the types of keys and values.
         blur: what to leave out of the texts of values.
+        partitions: how many partitions the topics have.
     """
     got = list(got)
     found = [
         f"{output.topic}: {_shown(output, scope)} is in partition {partition}, Kafka would put it into {right}"
         for output, partition in got
-        if output.key is not None and partition != (right := partition_for(_plain(output, scope), PARTITIONS))
+        if output.key is not None and partition != (right := partition_for(_plain(output, scope), partitions))
     ]
     wanted = _by_key(expected, scope, blur)
     came = _by_key((output for output, _ in got), scope, blur)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import os
 import uuid
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -65,7 +64,6 @@ class Host:
                 "default_key_serde": Serdes.string,
                 "default_value_serde": Serdes.string,
                 "statestore_cache_max_bytes": 0,
-                "processing_mode": os.environ.get("MILLSTREAM_MODE", "micro_batch"),
                 **options,
             },
         )
@@ -74,15 +72,15 @@ class Host:
         """Create topics that keep records however old they are."""
         self.admin.create_topics([NewTopic(topic, partitions, {"retention.ms": "-1"}) for topic in sorted(set(topics))])
 
-    def produce(self, records: Iterable[Input]) -> None:
-        """Write records where their keys belong."""
+    def produce(self, records: Iterable[Input], partition: int | None = None) -> None:
+        """Write records where their keys belong, or all into one partition."""
         failed: list[KafkaError] = []
         for record in records:
             self._producer.produce(
                 record.topic,
                 record.value,
                 record.key,
-                record.partition if record.key is None else -1,
+                partition if partition is not None else record.partition if record.key is None else -1,
                 timestamp=record.timestamp,
                 headers=list(record.headers),
                 on_delivery=lambda error, _: failed.append(error) if error is not None else None,

@@ -96,6 +96,8 @@ class Committing:
         self._due_at = 0.0
         #: How often something was committed.
         self.commits = 0
+        #: See `Figures.times`.
+        self.times = (0.0, 0.0, 0.0)
 
     @property
     def is_needed(self) -> bool:
@@ -129,6 +131,8 @@ class Committing:
             return
         now = time.monotonic()
         self._came += came
+        if came and not self.times[0]:
+            self.times = (time.time(), 0.0, 0.0)
         if not came and now < self._due_at:
             return
         if came:
@@ -213,6 +217,10 @@ class Committing:
                     offsets += [TopicPartition(*at, offset) for entry in still for at, offset in entry.positions]
                 self._outputs.commit(records, offsets, self._membership)
                 self.commits += 1
+                begun, first, _ = self.times
+                if begun:
+                    now = time.time()
+                    self.times = (begun, first or now, now)
                 return True
             except FencedError as error:
                 if self._is_leaving or time.monotonic() > deadline:

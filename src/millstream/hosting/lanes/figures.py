@@ -40,4 +40,5 @@ def figures_of(known: KnownQuery, inputs: Inputs, *, is_settled: bool) -> Figure
         reached,
         written=sum(task.written for task in tasks),
         details={task.id.name: task.details() for task in tasks},
+        is_paused=known.is_paused,
     )

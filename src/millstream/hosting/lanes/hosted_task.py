@@ -81,6 +81,9 @@ class HostedTask:
         #: How many records it has written.
         self.written = 0
         self._restored = 0
+        #: How many records it was given that others wrote, and how many of them by the last commit.
+        self._given = self._read = 0
+        self._between = {query.real_name(topic) for topic in query.topology.internal_topics}
         interval = query.config.commit_interval
         self._interval = 0.0 if interval is None else interval.total_seconds()
         self._committed = time.monotonic()
@@ -101,6 +104,8 @@ class HostedTask:
     def add(self, partition: Partition, records: list[RawRecord]) -> None:
         """Take records."""
         self.is_dirty = True
+        if partition[0] not in self._between:
+            self._given += len(records)
         self._task.add_records(*partition, records)
 
     def is_full(self, partition: Partition) -> bool:
@@ -133,6 +138,7 @@ class HostedTask:
         """What people are told of it."""
         metrics = self._task.metrics
         return {
+            "read": self._read,
             "processed": metrics.processed_records,
             "dropped": metrics.dropped_records,
             "punctuated": metrics.punctuations,
@@ -193,6 +199,7 @@ class HostedTask:
     def committed(self) -> None:
         """What it had to say is said."""
         self.is_dirty = False
+        self._read = self._given
         self._committed = time.monotonic()
 
     def finish(self, slots_topic: str) -> tuple[list[OutputRecord], bytes]:

@@ -98,6 +98,9 @@ class Figures:
         commits: how often the lane has committed something.
         written: how many records it has written for the query.
         details: what each task tells, by name.
+        is_paused: it is given no records.
+        times: when the lane got its first record, when it first committed and when last, in seconds since 1970; 0 if
+            it did not.
     """
 
     query: str
@@ -112,6 +115,8 @@ class Figures:
     commits: int = 0
     written: int = 0
     details: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    is_paused: bool = False
+    times: tuple[float, float, float] = (0.0, 0.0, 0.0)
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import logging
-import math
 import os
 import secrets
 import signal
@@ -36,6 +35,8 @@ _GREETING_SECONDS = 10.0
 _CLOSE_SECONDS = 30.0
 _AGAIN_SECONDS = 1.0
 _WAIT_SECONDS = 60.0
+#: A lane that works says something much more often.
+_SILENT_SECONDS = 30.0
 
 
 class LaneJob:
@@ -202,6 +203,7 @@ class LaneJob:
         with self._lock, contextlib.suppress(OSError):
             self._channels[hello.lane] = channel
             self._places[hello.lane] = hello
+            self._heard[hello.lane] = time.monotonic()
             for data in [*self._running.values(), *map(_pickled, map(Pause, self._paused))]:
                 channel.send_pickled(data)
             if self._closing.is_set():
@@ -235,9 +237,10 @@ class LaneJob:
 
     def end_silent(self) -> None:
         """End lanes on this machine that say nothing for too long: they were stopped by a signal, for instance."""
-        most, here = self._config.max_poll_interval.total_seconds(), socket.gethostname()
+        most = max(self._config.max_poll_interval.total_seconds(), _SILENT_SECONDS)
+        here = socket.gethostname()
         for lane, hello in self.lanes.items():
-            if hello.host == here and time.monotonic() > self._heard.get(lane, math.inf) + most:
+            if hello.host == here and time.monotonic() > self._heard[lane] + most:
                 log.warning("lane %d (process %d) has said nothing for %.0f s and is ended", lane, hello.process, most)
                 with contextlib.suppress(OSError):  # it is gone
                     os.kill(hello.process, signal.SIGKILL)

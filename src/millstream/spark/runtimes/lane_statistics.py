@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import threading
-import time
 from typing import Any
 
 from millstream.hosting.lanes.messages import Figures
+
+_OF_TASKS = ("read", "processed", "dropped", "punctuated", "restored")
+_OF_LANES = ("written", "commits")
 
 
 class LaneStatistics:
@@ -17,19 +19,20 @@ class LaneStatistics:
         #: By lane, the last figures.
         self._lanes: dict[int, Figures] = {}
         #: What lanes had done before they began anew.
-        self._before = dict.fromkeys(("processed", "written", "commits", "dropped", "punctuated", "restored"), 0)
+        self._before = dict.fromkeys((*_OF_TASKS, *_OF_LANES), 0)
         self._begun = self._first = self._ended = 0.0
 
     def take(self, lane: int, figures: Figures) -> None:
         """A lane tells what it has done since it began."""
         with self._lock:
-            before, now = self._lanes.get(lane), time.time()
+            before = self._lanes.get(lane)
             if before is not None:
                 self._keep(before, figures)
-            if figures.processed and not self._begun:
-                self._begun = now
-            if figures.commits > (0 if before is None else before.commits):
-                self._first, self._ended = self._first or now, now
+            begun, first, last = figures.times
+            if first:
+                self._begun = min(self._begun or begun, begun)
+                self._first = min(self._first or first, first)
+                self._ended = max(self._ended, last)
             self._lanes[lane] = figures
 
     def gone(self, lane: int) -> None:
@@ -51,7 +54,7 @@ class LaneStatistics:
             now = {name: count + sum(_count(one, name) for one in told) for name, count in self._before.items()}
             return {
                 "process-total": now["processed"],
-                "records-consumed-total": now["processed"],
+                "records-consumed-total": now["read"],
                 "records-produced-total": now["written"],
                 "commit-total": now["commits"],
                 "dropped-records-total": now["dropped"],
@@ -72,16 +75,16 @@ class LaneStatistics:
 
     def _keep(self, before: Figures, now: Figures) -> None:
         """Do not forget what tasks did that a lane does not have any more, or has begun anew."""
-        for name in ("dropped", "punctuated", "restored", "processed"):
+        for name in _OF_TASKS:
             for task, said in before.details.items():
                 lost = said[name] - now.details.get(task, {}).get(name, 0)
                 self._before[name] += max(0, lost) if task not in now.details or lost > 0 else 0
-        for name in ("written", "commits"):
+        for name in _OF_LANES:
             if _count(now, name) < _count(before, name):
                 self._before[name] += _count(before, name)
 
 
 def _count(figures: Figures, name: str) -> int:
-    if name in ("written", "commits"):
+    if name in _OF_LANES:
         return int(getattr(figures, name))
     return sum(said[name] for said in figures.details.values())

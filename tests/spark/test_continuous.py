@@ -1,0 +1,278 @@
+"""Applications that run continuously: their life, and what is left of them when something is killed."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import cloudpickle
+import pytest
+from confluent_kafka import Message
+
+from millstream import (
+    DefaultProductionExceptionHandler,
+    Grouped,
+    Materialized,
+    Produced,
+    Serdes,
+    StreamsBuilder,
+    StreamsConfig,
+    Topology,
+)
+from millstream.errors import ArgumentError, StreamsError
+from millstream.kafka.admin import Admin
+from millstream.kafka.group_admin import GroupAdmin
+from millstream.kafka.topics import NewTopic
+from millstream.spark.client import KafkaStreams
+from millstream.spark.life import State, UncaughtAction
+from millstream.spark.runtimes.continuous import ContinuousRuntime
+
+from .conftest import PATIENCE, Apps
+from .crashes import wait_until
+
+cloudpickle.register_pickle_by_value(sys.modules[__name__])
+
+KEYS = "abkdhnceifgo"
+Make = Callable[..., str]
+Produce = Callable[..., None]
+Counts = Callable[..., dict[str, list[int]]]
+Build = Callable[..., Topology]
+
+
+def _config(apps: Apps, **options: Any) -> StreamsConfig:
+    return apps.config(processing_mode="continuous", **options)
+
+
+def _counting_twice(topic: str, out: str, again: str) -> Topology:
+    """A count of each key, and behind a repartition topic one of each value."""
+    builder = StreamsBuilder()
+    stream = builder.stream(topic)
+    numbers = Produced(Serdes.string, Serdes.long)
+    texts = Grouped(Serdes.string, Serdes.string)
+    stream.group_by_key(texts).count(materialized=Materialized("counts")).to_stream().to(out, numbers)
+    stream.group_by(lambda key, value: value, texts).count().to_stream().to(again, numbers)
+    return builder.build()
+
+
+def _processes(streams: KafkaStreams) -> dict[int, int]:
+    """The process of each lane."""
+    runtime = streams._runtime
+    assert isinstance(runtime, ContinuousRuntime)
+    assert runtime._job is not None
+    return {lane: hello.process for lane, hello in runtime._job.lanes.items()}
+
+
+@pytest.mark.parametrize("guarantee", ["exactly_once_v2", "at_least_once"])
+def test_it_goes_on_where_it_was(
+    apps: Apps, counting: Build, make_topic: Make, produce: Produce, counts: Counts, guarantee: str, admin: Admin
+) -> None:
+    """State and positions are in Kafka alone; others see by the group how far it is."""
+    topic, out = make_topic(4), make_topic(2)
+    config = _config(apps, processing_guarantee=guarantee)
+    for number in range(1, 3):
+        produce(topic, [(key, "x") for key in KEYS])
+        streams = apps.run_once(counting(topic, out), config)
+        assert counts(out) == {key: list(range(1, number + 1)) for key in KEYS}
+    assert streams.metrics()["restored-records-total"] > 0
+    assert streams.metrics()["process-total"] == len(KEYS)
+    found = GroupAdmin(config).positions(config.application_id)
+    assert sum(found[topic, partition] for partition in range(4)) == 2 * len(KEYS)
+
+
+def test_lanes_are_killed(apps: Apps, make_topic: Make, produce: Produce, counts: Counts) -> None:
+    """With kill -9, one after the other, in the middle of work: every count comes once."""
+    topic, out, again = make_topic(4), make_topic(2), make_topic(2)
+    rounds, ended = 0, threading.Event()
+
+    def feed() -> None:
+        nonlocal rounds
+        while not ended.is_set():
+            produce(topic, [(key, key.upper()) for key in KEYS])
+            rounds += 1
+            ended.wait(0.02)
+
+    streams = KafkaStreams(_counting_twice(topic, out, again), _config(apps))
+    streams.start()
+    feeding = threading.Thread(target=feed, daemon=True)
+    feeding.start()
+    try:
+        wait_until(lambda: streams.metrics()["commit-total"] > 3, "the first commits", 120)
+        for lane in range(2):
+            before = _processes(streams)
+            os.kill(before[lane], signal.SIGKILL)
+            wait_until(
+                lambda lane=lane, before=before: _processes(streams).get(lane, before[lane]) != before[lane],  # type: ignore[misc]
+                "another process",
+                120,
+            )
+            wait_until(lambda: streams.state is State.RUNNING, "its tasks", 120)
+        ended.set()
+        feeding.join()
+        assert counts(out, rounds * len(KEYS)) == {key: list(range(1, rounds + 1)) for key in KEYS}
+        assert counts(again, rounds * len(KEYS)) == {key.upper(): list(range(1, rounds + 1)) for key in KEYS}
+        assert streams.store("counts").get("a") == rounds
+    finally:
+        ended.set()
+        streams.close()
+    assert streams.state is State.NOT_RUNNING
+
+
+def test_two_instances_share_the_work(
+    apps: Apps, counting: Build, make_topic: Make, produce: Produce, counts: Counts
+) -> None:
+    """And when one of them ends, the other has all of it."""
+    topic, out = make_topic(4), make_topic(2)
+    config = _config(apps)
+    first, second = (KafkaStreams(counting(topic, out), config) for _ in range(2))
+
+    def tasks(streams: KafkaStreams) -> set[str]:
+        return {task for names in streams.lanes().values() for task in names}
+
+    everything = {f"0_{partition}" for partition in range(4)}
+    first.start()
+    try:
+        produce(topic, [(key, "x") for key in KEYS])
+        assert counts(out, len(KEYS)) == {key: [1] for key in KEYS}
+        second.start()
+        wait_until(lambda: tasks(second) and tasks(first) | tasks(second) == everything, "shared tasks", 120)
+        wait_until(lambda: not tasks(first) & tasks(second), "tasks in one place each", 120)
+        produce(topic, [(key, "x") for key in KEYS])
+        assert counts(out, 2 * len(KEYS)) == {key: [1, 2] for key in KEYS}
+        first.close()
+        wait_until(lambda: tasks(second) == everything, "all tasks", 120)
+        produce(topic, [(key, "x") for key in KEYS])
+        assert counts(out, 3 * len(KEYS)) == {key: [1, 2, 3] for key in KEYS}
+    finally:
+        first.close()
+        second.close()
+
+
+def test_a_function_that_raises(
+    apps: Apps,
+    make_topic: Make,
+    produce: Produce,
+    consume: Callable[..., list[Message]],
+    tmp_path: Path,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    """Is told with its name, and what it printed; a handler may have it tried again."""
+    topic, out = make_topic(1), make_topic(1)
+    mended = tmp_path / "mended"
+
+    def careful(value: str) -> str:
+        print("looking at", value)
+        if value == "bad" and not mended.exists():
+            raise RuntimeError("not yet")
+        return value
+
+    builder = StreamsBuilder()
+    builder.stream(topic).map_values(careful).to(out)
+    topology, config = builder.build(), _config(apps)
+    produce(topic, [("a", "good"), ("a", "bad"), ("a", "good")])
+    streams = KafkaStreams(topology, config)
+    streams.start()
+    with pytest.raises(StreamsError, match="careful") as raised:
+        streams.wait(PATIENCE)
+    assert "not yet" in str(raised.value)
+    assert streams.state is State.ERROR
+    wait_until(lambda: "task 0_0: looking at bad" in capfd.readouterr().err, "what it printed")
+    errors: list[str] = []
+
+    def handle(error: Exception) -> UncaughtAction:
+        errors.append(str(error))
+        mended.touch()
+        return UncaughtAction.REPLACE_THREAD
+
+    streams = KafkaStreams(topology, config)
+    streams.set_uncaught_exception_handler(handle)
+    streams.start()
+    try:
+        values = [message.value() for message in consume(out, 3, timeout=PATIENCE.total_seconds())]
+        assert values == [b"good", b"bad", b"good"]
+        assert len(errors) == 1
+        wait_until(lambda: streams.state is State.RUNNING, "it to run again")
+    finally:
+        streams.close()
+
+
+def test_a_function_that_hangs(
+    apps: Apps, make_topic: Make, produce: Produce, consume: Callable[..., list[Message]], tmp_path: Path
+) -> None:
+    topic, out = make_topic(1), make_topic(1)
+    hung = tmp_path / "hung"
+
+    def slow(value: str) -> str:
+        if value == "slow" and not hung.exists():
+            hung.touch()
+            time.sleep(600)
+        return value
+
+    builder = StreamsBuilder()
+    builder.stream(topic).map_values(slow).to(out)
+    produce(topic, [("a", "quick"), ("a", "slow")])
+    with KafkaStreams(builder.build(), _config(apps, max_poll_interval=timedelta(seconds=4))):
+        values = [message.value() for message in consume(out, 2, timeout=PATIENCE.total_seconds())]
+    assert values == [b"quick", b"slow"]
+
+
+def test_pause_and_resume(apps: Apps, counting: Build, make_topic: Make, produce: Produce, counts: Counts) -> None:
+    topic, out = make_topic(2), make_topic(1)
+    streams = KafkaStreams(counting(topic, out), _config(apps))
+    streams.start()
+    try:
+        produce(topic, [("a", "x")])
+        assert counts(out, 1) == {"a": [1]}
+        streams.pause()
+        assert streams.is_paused
+        runtime = streams._runtime
+        assert isinstance(runtime, ContinuousRuntime)
+        wait_until(lambda: all(told.is_paused for told in runtime.statistics.lanes().values()), "the pause")
+        produce(topic, [("a", "y")])
+        assert counts(out) == {"a": [1]}
+        streams.resume()
+        assert counts(out, 2) == {"a": [1, 2]}
+    finally:
+        streams.close()
+
+
+def test_a_topic_that_was_made_again_is_read_from_its_beginning(
+    apps: Apps, counting: Build, make_topic: Make, produce: Produce, counts: Counts, admin: Admin
+) -> None:
+    """Also if it has become longer than the one before in the meantime."""
+    topic, out = make_topic(1), make_topic(1)
+    config = _config(apps)
+    produce(topic, [(key, "x") for key in KEYS])
+    apps.run_once(counting(topic, out), config)
+    admin.delete_topics([topic])
+    admin.create_topics([NewTopic(topic, 1)])
+    produce(topic, [(key, "x") for key in KEYS * 2])
+    apps.run_once(counting(topic, out), config)
+    assert counts(out) == {key: [1, 2, 3] for key in KEYS}
+
+
+def test_what_cannot_go_on_is_refused(apps: Apps, counting: Build, make_topic: Make, produce: Produce) -> None:
+    topic, out = make_topic(2), make_topic(1)
+    batches = apps.config()
+    produce(topic, [("a", "x")])
+    apps.run_once(counting(topic, out), batches)
+    with pytest.raises(StreamsError, match="has run in batches before"):
+        KafkaStreams(counting(topic, out), replace(batches, processing_mode="continuous")).start()
+    config = _config(apps)
+    apps.run_once(counting(topic, out), config)
+    with pytest.raises(StreamsError, match="its state cannot follow"):
+        KafkaStreams(counting(topic, out, store="others"), config).start()
+
+    class Own(DefaultProductionExceptionHandler):
+        def handle(self, context: Any, record: Any, error: Any) -> Any:
+            return super().handle(context, record, error)
+
+    with pytest.raises(ArgumentError, match="in batches only"):
+        KafkaStreams(counting(topic, out), _config(apps, production_exception_handler=Own())).start()
