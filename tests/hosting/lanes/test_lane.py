@@ -8,7 +8,8 @@ import pytest
 from confluent_kafka import Message
 
 from millstream import Consumed, Grouped, Joined, Materialized, Produced, Serdes, StreamsBuilder, Topology
-from millstream.hosting.lanes import inputs, keeping
+from millstream.hosting.lanes import keeping
+from millstream.hosting.lanes.reading import inputs
 
 from .conftest import LaneService, until
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from millstream import StreamsBuilder, StreamsConfig
+from millstream import Repartitioned, StreamsBuilder, StreamsConfig
 from millstream.hosting.lanes.query import HostedQuery
 
 
@@ -24,3 +24,17 @@ def test_lanes_share_the_tasks_of_a_part() -> None:
     assert len(set(slots(a=32).values())) == 32
     halves = [slot < 16 for slot in slots(a=4).values()]
     assert 0 < sum(halves) < 4
+
+
+def test_each_task_of_an_application_has_its_own_slot() -> None:
+    """And lanes get tasks of every part, whether slots are dealt out or cut in two."""
+    builder = StreamsBuilder()
+    builder.stream("a").select_key(lambda key, value: value).repartition(Repartitioned(name="again")).to("out")
+    counts = {"a": 4, "app-again-repartition": 4, "out": 1}
+    config = StreamsConfig(application_id="app")
+    query = HostedQuery("app", builder.build(), config, counts, {}, slots=8, stride=2)
+    assert sorted(task.slot for task in query.tasks) == list(range(8))
+    for share in (lambda slot: slot % 2, lambda slot: slot // 4):
+        for lane in range(2):
+            parts = [task.sub_topology for task in query.tasks if share(task.slot) == lane]
+            assert sorted(parts) == [0, 0, 1, 1]

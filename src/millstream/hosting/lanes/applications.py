@@ -11,7 +11,7 @@ from millstream.errors import ArgumentError, StreamsError
 from millstream.hosting.lanes.notes import slots_topic
 from millstream.hosting.lanes.outline import Outline, read_outline
 from millstream.hosting.lanes.preparing import prepare
-from millstream.hosting.lanes.query import SLOTS, HostedQuery
+from millstream.hosting.lanes.query import HostedQuery
 from millstream.kafka.admin import Admin, Partition
 from millstream.kafka.clients import make_producer
 from millstream.kafka.errors import translate
@@ -54,15 +54,14 @@ def prepare_application(topology: Topology, config: StreamsConfig, admin: Admin)
     if is_new:  # else tasks have noted where they are
         read = HostedQuery(application, topology, config, there, {}).external_inputs
         known = admin.committed_offsets(read, application)
-    count = SLOTS if is_new else there[slots.name]
-    query = prepare(application, topology, config, admin, slots=count, known=known)
-    if is_new:
-        while count < len(query.tasks):
-            count *= 2
-        admin.ensure_topic(slots_topic(application, count))
-    query = replace(query, slots=count, tries=0)
-    outline = Outline.of(query)
+    query = replace(prepare(application, topology, config, admin, known=known), tries=0)
     before = None if is_new else read_outline(config, slots.name, application)
+    stride = len({task.sub_topology for task in query.tasks}) if before is None else before.stride
+    count = max(1, len(query.tasks)) if is_new else there[slots.name]
+    if is_new:
+        admin.ensure_topic(slots_topic(application, count))
+    query = replace(query, slots=count, stride=max(1, stride))
+    outline = Outline.of(query)
     if before is not None:
         before.check(outline)
     if outline != before:

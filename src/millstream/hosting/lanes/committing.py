@@ -14,9 +14,9 @@ from millstream.hosting.lanes.hosted_task import HostedTask
 from millstream.hosting.lanes.keeping import Keeping, KnownQuery
 from millstream.hosting.lanes.membership import Membership
 from millstream.hosting.lanes.messages import Event, Stopped
-from millstream.hosting.lanes.outputs import Outputs, Refused
-from millstream.hosting.lanes.plain_outputs import PlainOutputs
 from millstream.hosting.lanes.query import HostedQuery, HostedTaskId
+from millstream.hosting.lanes.writing.outputs import Outputs, Refused
+from millstream.hosting.lanes.writing.plain_outputs import PlainOutputs
 from millstream.kafka.admin import Partition
 from millstream.task.records import OutputRecord
 

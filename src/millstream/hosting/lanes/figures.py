@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from millstream.hosting.lanes.inputs import Inputs
 from millstream.hosting.lanes.keeping import KnownQuery
 from millstream.hosting.lanes.messages import Figures
+from millstream.hosting.lanes.reading.inputs import Inputs
 
 
 def figures_of(known: KnownQuery, inputs: Inputs, *, is_settled: bool) -> Figures:

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import logging
-import shutil
-import tempfile
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from functools import partial
-from pathlib import Path
 
 from millstream.config import StreamsConfig
 from millstream.errors import MillstreamError
@@ -19,9 +16,10 @@ from millstream.hosting.error_parts import ErrorParts
 from millstream.hosting.lanes import notes
 from millstream.hosting.lanes.global_tables import GlobalTables
 from millstream.hosting.lanes.hosted_task import HostedTask
-from millstream.hosting.lanes.inputs import Inputs
 from millstream.hosting.lanes.messages import Event, Failed, Figures
 from millstream.hosting.lanes.query import HostedQuery, HostedTaskId
+from millstream.hosting.lanes.reading.inputs import Inputs
+from millstream.hosting.lanes.scratch import Scratch
 from millstream.hosting.lanes.settings import LaneSettings
 from millstream.kafka.admin import Admin, Partition
 from millstream.kafka.errors import BrokerUnavailable
@@ -75,7 +73,7 @@ class Keeping:
         self._settings = settings
         self._inputs = inputs
         self._tell = tell
-        self._directory = Path(tempfile.mkdtemp(prefix="millstream-lane-"))
+        self._scratch = Scratch()
         self._maker = ThreadPoolExecutor(2, "making")
         self.queries: dict[str, KnownQuery] = {}
         self._slots: set[int] = set()
@@ -165,7 +163,7 @@ class Keeping:
                         known.query,
                         task_id,
                         note,
-                        self._directory,
+                        self._scratch.path,
                         self._cannot_read,
                         restored,
                         None if known.global_tables is None else known.global_tables.state,
@@ -283,7 +281,7 @@ class Keeping:
         for known in self.queries.values():
             self.close_tasks(known)
         self._maker.shutdown(wait=False, cancel_futures=True)
-        shutil.rmtree(self._directory, ignore_errors=True)
+        self._scratch.remove()
 
 
 def _delete(config: StreamsConfig, before: dict[Partition, int]) -> None:

@@ -14,11 +14,9 @@ from dataclasses import replace
 from functools import partial
 
 from millstream.hosting.lanes.committing import Committing
-from millstream.hosting.lanes.feed import Feed
 from millstream.hosting.lanes.figures import figures_of
 from millstream.hosting.lanes.global_tables import GlobalTables
 from millstream.hosting.lanes.hosted_task import HostedTask
-from millstream.hosting.lanes.inputs import Inputs
 from millstream.hosting.lanes.keeping import Keeping, KnownQuery
 from millstream.hosting.lanes.membership import Membership
 from millstream.hosting.lanes.messages import (
@@ -33,10 +31,12 @@ from millstream.hosting.lanes.messages import (
     Stopped,
     Watched,
 )
-from millstream.hosting.lanes.outputs import Outputs
-from millstream.hosting.lanes.plain_outputs import PlainOutputs
 from millstream.hosting.lanes.query import HostedQuery
+from millstream.hosting.lanes.reading.feed import Feed
+from millstream.hosting.lanes.reading.inputs import Inputs
 from millstream.hosting.lanes.settings import LaneSettings
+from millstream.hosting.lanes.writing.outputs import Outputs
+from millstream.hosting.lanes.writing.plain_outputs import PlainOutputs
 
 _IDLE_SECONDS = 0.1
 #: While there is work, figures are told so often; when it is done, a little after the last time.

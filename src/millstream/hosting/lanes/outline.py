@@ -26,12 +26,14 @@ class Outline(Versioned, array_like=True, frozen=True):
         tasks: how many tasks each part of the topology has.
         stores: the part that each store belongs to.
         kinds: what the rows of stores are, where that is known.
+        stride: see `HostedQuery`.
     """
 
     application: str
     tasks: dict[int, int]
     stores: dict[str, int]
     kinds: dict[str, str]
+    stride: int
 
     @classmethod
     def of(cls, query: HostedQuery) -> Self:
@@ -48,7 +50,7 @@ class Outline(Versioned, array_like=True, frozen=True):
             for store in getattr(topology.nodes[name], "stores", ())
         }
         kinds = {name: store.kind.value for name, store in topology.stores.items() if isinstance(store, StoreBuilder)}
-        return cls(_VERSION, query.config.application_id, tasks, stores, kinds)
+        return cls(_VERSION, query.config.application_id, tasks, stores, kinds, query.stride)
 
     @property
     def key(self) -> bytes:

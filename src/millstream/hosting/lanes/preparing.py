@@ -10,7 +10,7 @@ from datetime import timedelta
 from millstream.changelogs import changelogs_of, new_topics
 from millstream.config import StreamsConfig
 from millstream.errors import ArgumentError
-from millstream.hosting.lanes.query import SLOTS, HostedQuery
+from millstream.hosting.lanes.query import HostedQuery
 from millstream.kafka.admin import Admin, Partition
 from millstream.kafka.topics import repartition_topic
 from millstream.topology.nodes import OffsetReset
@@ -24,7 +24,6 @@ def prepare(
     config: StreamsConfig,
     admin: Admin,
     *,
-    slots: int = SLOTS,
     known: Mapping[Partition, int] | None = None,
 ) -> HostedQuery:
     """Make what a query needs in Kafka; what is there already is left as it is.
@@ -34,7 +33,6 @@ def prepare(
         topology: what it does.
         config: how, and under which `application_id`.
         admin: Kafka.
-        slots: how many slots there are.
         known: where to begin in inputs, if it is not for the policies of their sources to say.
 
     Raises:
@@ -46,7 +44,7 @@ def prepare(
     between = [repartition_topic(f"{application}-{name}", count) for name, count in internal.items()]
     # Also those that are only written: functions of users may ask how many partitions a topic has.
     counts = {**external, **{topic.name: topic.partitions for topic in between}}
-    query = HostedQuery(query_id, topology, config, counts, {}, slots=slots)
+    query = HostedQuery(query_id, topology, config, counts, {})
     tasks = {
         part: 1 + max(task.partition for task in query.tasks if task.sub_topology == part)
         for part in {task.sub_topology for task in query.tasks}

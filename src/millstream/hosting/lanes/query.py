@@ -13,8 +13,10 @@ from millstream.kafka.admin import Partition
 from millstream.topology.nodes import OffsetReset, SourceNode
 from millstream.topology.topology import Topology
 
-#: Into how many slots all tasks fall at least; a power of two. So many lanes at most have something to do.
+#: Into how many slots the tasks of many queries fall. So many lanes at most have something to do.
 SLOTS = 32
+#: From a task's slot to the next one's: far enough that lanes share a query, whether slots are dealt out or cut in two.
+_STEP = 17
 #: How often a query is tried again without a commit in between.
 _TRIES = 4
 
@@ -55,7 +57,8 @@ class HostedQuery:
         changelog_ids: the topics that its stores' changelogs are: one of the same name that was made later has lost
             what was in them.
         input_ids: the topics that it reads: in one that was made again, offsets mean nothing any more.
-        slots: into how many slots its tasks fall; a power of two.
+        slots: how many slots there are.
+        stride: how many slots there are for the same partition of all parts, if no other query uses them; else 0.
         tries: how often it is tried again after an error, without a commit in between.
     """
 
@@ -67,6 +70,7 @@ class HostedQuery:
     changelog_ids: Mapping[str, str] = field(hash=False, default_factory=dict)
     input_ids: Mapping[str, str] = field(hash=False, default_factory=dict)
     slots: int = SLOTS
+    stride: int = 0
     tries: int = _TRIES
 
     @cached_property
@@ -78,9 +82,6 @@ class HostedQuery:
     def tasks(self) -> list[HostedTaskId]:
         """All of its tasks. Those of one part lie in different slots, so that lanes share them."""
         application = self.config.application_id
-        first = zlib.crc32(application.encode())
-        # To the next slot: far enough that lanes share a query, whether slots are dealt out or cut in two.
-        step = self.slots // 2 + 1
         found: list[HostedTaskId] = []
         for part in self.topology.sub_topologies():
             if part.is_global:
@@ -88,11 +89,17 @@ class HostedQuery:
             topics = [topic for node in self._sources(part.nodes) for topic in self.topics_of(node)]
             for partition in range(max((self.counts[topic] for topic in topics), default=0)):
                 inputs = tuple((topic, partition) for topic in topics if partition < self.counts[topic])
-                # Of nothing else: its note is found in its slot, also when other topics have grown.
-                slot = (first + (part.id + partition) * step) % self.slots
+                slot = self._slot(part.id, partition)
                 nodes = frozenset(part.nodes)
                 found.append(HostedTaskId(self.id, application, part.id, partition, nodes, inputs, slot))
         return found
+
+    def _slot(self, part: int, partition: int) -> int:
+        """Of nothing else than its name: a task's note is found in its slot, also when other topics have grown."""
+        if self.stride:
+            # Not the same part in every so manieth slot: lanes that are dealt slots in turn would have one part each.
+            return (partition * self.stride + (part + partition) % self.stride) % self.slots
+        return (zlib.crc32(self.config.application_id.encode()) + (part + partition) * _STEP) % self.slots
 
     def real_name(self, topic: str) -> str:
         """The name on the broker."""

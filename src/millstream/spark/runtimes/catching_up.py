@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection
 from contextlib import closing
 
-from millstream.config import StreamsConfig
 from millstream.hosting.lanes.messages import Figures
 from millstream.hosting.lanes.query import HostedQuery
 from millstream.kafka.admin import Admin, Partition
@@ -22,30 +21,29 @@ class CatchingUp:
     """
 
     def __init__(self, query: HostedQuery) -> None:
-        self._outside = query.external_inputs
-        self._between = [at for task in query.tasks for at in task.inputs if at not in set(self._outside)]
-        self._all = {task.name for task in query.tasks}
-        self._wanted: dict[Partition, int] | None = None
         self._config = query.config
+        outside = query.external_inputs
+        topics = {topic for topic, _ in outside}
+        self._between = [at for task in query.tasks for at in task.inputs if at[0] not in topics]
+        self._tasks = {task.name for task in query.tasks}
+        self._wanted = self._ends(outside)
 
-    def is_done(self, lanes: Iterable[Figures], config: StreamsConfig) -> bool:
+    def is_done(self, told: Collection[Figures]) -> bool:
         """Whether everything is processed, by what lanes tell."""
-        told = list(lanes)
-        with closing(Admin(config)) as admin:
-            if self._wanted is None:
-                self._wanted = admin.end_offsets(self._outside, committed=True)
-            if not all(lane.is_settled for lane in told) or {name for lane in told for name in lane.tasks} != self._all:
-                return False
-            while self._is_reached(told):
-                ends = admin.end_offsets(self._between, committed=True)
-                if all(self._wanted.get(at) == end for at, end in ends.items()):
-                    return True
-                self._wanted |= ends
+        if not all(lane.is_settled for lane in told) or {name for lane in told for name in lane.tasks} != self._tasks:
+            return False
+        while self._is_reached(told):
+            ends = self._ends(self._between)
+            if all(self._wanted.get(at) == end for at, end in ends.items()):
+                return True
+            self._wanted |= ends
         return False
 
-    def _is_reached(self, told: list[Figures]) -> bool:
-        if self._wanted is None:
-            return False
+    def _ends(self, partitions: Collection[Partition]) -> dict[Partition, int]:
+        with closing(Admin(self._config)) as admin:
+            return admin.end_offsets(partitions, committed=True)
+
+    def _is_reached(self, told: Collection[Figures]) -> bool:
         reached = {name: offset for lane in told for name, offset in lane.reached.items()}
         return all(
             reached.get(f"{topic}-{partition}", -1) >= end for (topic, partition), end in self._wanted.items() if end

@@ -101,7 +101,7 @@ class ContinuousRuntime:
             if self._job is not None:
                 self._job.end_silent()
             self._look_at_topics()
-            if self._until is not None and self._until.is_done(self.statistics.lanes().values(), self._config):
+            if self._until is not None and self._until.is_done(self.statistics.lanes().values()):
                 return True
         return False
 

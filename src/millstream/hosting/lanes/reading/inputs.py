@@ -13,7 +13,7 @@ from datetime import timedelta
 from typing import Protocol
 
 from millstream.errors import MillstreamError
-from millstream.hosting.lanes.feed import Feed
+from millstream.hosting.lanes.reading.feed import Feed
 from millstream.hosting.range_consumer import records_gone
 from millstream.kafka.admin import Partition
 from millstream.kafka.errors import BrokerUnavailable, TopicMissing

@@ -10,7 +10,7 @@ from confluent_kafka import Message, Producer, TopicPartition
 from millstream.config import StreamsConfig
 from millstream.errors import ProductionError
 from millstream.hosting.lanes.membership import Membership
-from millstream.hosting.lanes.outputs import Refused
+from millstream.hosting.lanes.writing.outputs import Refused
 from millstream.hosting.transactions import PRODUCER_SETTINGS, deliver, is_refusal, produce
 from millstream.kafka.clients import ErrorWatch, make_producer
 from millstream.task.records import OutputRecord

@@ -1,0 +1,1 @@
+"""What the tasks of a lane write: in transactions, or at least once."""
