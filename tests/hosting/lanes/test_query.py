@@ -34,7 +34,6 @@ def test_each_task_of_an_application_has_its_own_slot() -> None:
     config = StreamsConfig(application_id="app")
     query = HostedQuery("app", builder.build(), config, counts, {}, slots=8, stride=2)
     assert sorted(task.slot for task in query.tasks) == list(range(8))
-    for share in (lambda slot: slot % 2, lambda slot: slot // 4):
-        for lane in range(2):
-            parts = [task.sub_topology for task in query.tasks if share(task.slot) == lane]
-            assert sorted(parts) == [0, 0, 1, 1]
+    for dealt, cut in ((0, 0), (1, 1)):
+        assert sorted(task.sub_topology for task in query.tasks if task.slot % 2 == dealt) == [0, 0, 1, 1]
+        assert sorted(task.sub_topology for task in query.tasks if task.slot // 4 == cut) == [0, 0, 1, 1]
