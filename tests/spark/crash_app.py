@@ -1,6 +1,6 @@
 """The application of the crash tests, a process of its own so that it can be killed.
 
-python crash_app.py BOOTSTRAP DIRECTORY MASTER rocksdb|memory [MAX-BATCH-RECORDS]
+python crash_app.py BOOTSTRAP DIRECTORY MASTER rocksdb|memory MAX-BATCH-RECORDS micro_batch|continuous
 
 It counts visits by user, by tasks that do nothing else, and clicks by user and by user and minute, and joins clicks
 with buys by their id, which is not their key. All with caching off, so that every single count is a record.
@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import logging
 import sys
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
@@ -67,7 +68,11 @@ def topology() -> Topology:
 
 
 def configuration(
-    bootstrap: str, directory: Path, master: str, stores: str, max_batch_records: int = 1_000
+    bootstrap: str,
+    directory: Path,
+    master: str,
+    stores: str,
+    max_batch_records: int = 1_000,
 ) -> StreamsConfig:
     """Exactly once, every update, small batches."""
     return StreamsConfig(
@@ -86,8 +91,11 @@ def configuration(
 def main() -> None:
     """Run until SIGTERM."""
     logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
-    bootstrap, directory, master, stores, *more = sys.argv[1:]
-    config = configuration(bootstrap, Path(directory), master, stores, *map(int, more))
+    bootstrap, directory, master, stores, records, mode = sys.argv[1:]
+    config = replace(
+        configuration(bootstrap, Path(directory), master, stores, int(records)),
+        processing_mode=mode,  # type: ignore[arg-type]  # checked there
+    )
     with KafkaStreams(topology(), config) as streams:
         print("running", flush=True)
         streams.wait()

@@ -23,7 +23,7 @@ from typing import Any
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
 
-from millstream.config import StreamsConfig
+from millstream.config import ProcessingMode, StreamsConfig
 from millstream.kafka.admin import Admin
 from millstream.kafka.broker import DevBroker
 from millstream.kafka.topics import NewTopic
@@ -81,12 +81,18 @@ class App:
     """The application as a process with all its children."""
 
     def __init__(
-        self, bootstrap: str, directory: Path, master: str, stores: str, max_batch_records: int = 1_000
+        self,
+        bootstrap: str,
+        directory: Path,
+        master: str,
+        stores: str,
+        max_batch_records: int = 1_000,
+        mode: ProcessingMode = "micro_batch",
     ) -> None:
         self.tag = uuid.uuid4().hex
         self.starts = 0
         self._command = [
-            sys.executable, crash_app.__file__, bootstrap, str(directory), master, stores, str(max_batch_records),
+            sys.executable, crash_app.__file__, bootstrap, str(directory), master, stores, str(max_batch_records), mode,
         ]  # fmt: skip
         self.log = directory / "app.log"
         self._spark = directory / "checkpoint" / "spark"
@@ -378,7 +384,14 @@ def _some(wrong: dict[str, Any]) -> dict[str, Any]:
 
 @contextlib.contextmanager
 def running(
-    directory: Path, *, records: int, a_second: float, seed: int, master: str, stores: str
+    directory: Path,
+    *,
+    records: int,
+    a_second: float,
+    seed: int,
+    master: str,
+    stores: str,
+    mode: ProcessingMode = "micro_batch",
 ) -> Iterator[tuple[DevBroker, App, Feed, Results]]:
     """A broker of its own, the application on it, records coming in, and results being read.
 
@@ -390,7 +403,7 @@ def running(
         admin = Admin(StreamsConfig(application_id="crash-tests", bootstrap_servers=bootstrap))
         topics = (crash_app.VISITS, crash_app.CLICKS, crash_app.BUYS, *Results.TOPICS)
         admin.create_topics([NewTopic(topic, PARTITIONS) for topic in topics])
-        app = App(bootstrap, directory, master, stores)
+        app = App(bootstrap, directory, master, stores, mode=mode)
         results = Results(bootstrap)
         try:
             feed = Feed(bootstrap, records, a_second, seed)
@@ -425,13 +438,17 @@ def crash(
     a_second: float = 1_000,
     master: str = "local[2]",
     stores: str = "memory",
+    mode: ProcessingMode = "micro_batch",
     say: Callable[[str], object] = lambda text: None,
 ) -> None:
     """Kill things one after the other at random moments while records are processed, then check the results."""
     chance = random.Random(seed)
-    with running(directory, records=records, a_second=a_second, seed=seed, master=master, stores=stores) as (
-        broker, app, feed, results,
-    ):  # fmt: skip
+    with running(directory, records=records, a_second=a_second, seed=seed, master=master, stores=stores, mode=mode) as (
+        broker,
+        app,
+        feed,
+        results,
+    ):
         config = crash_app.configuration(broker.bootstrap_servers, directory, master, stores)
         views = Views(crash_app.topology(), replace(config, state_dir=directory / "views"))
         views.start()

@@ -8,14 +8,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from .crashes import (
-    crash,
-    kill_broker,
-    kill_lane,
-    kill_worker,
-)
+from .crashes import crash, kill_broker, kill_driver, kill_lane, kill_worker
 
 
 def test_lanes_python_workers_and_the_broker_are_killed(tmp_path: Path) -> None:
     kills = [kill_lane, kill_worker, kill_broker]
     crash(tmp_path, kills, records=1_200, seed=12, stores="rocksdb")
+
+
+def test_continuously_lanes_the_driver_and_the_broker_are_killed(tmp_path: Path) -> None:
+    """There a lane is one of Spark's own Python workers."""
+    kills = [kill_worker, kill_driver, kill_broker]
+    crash(tmp_path, kills, records=1_200, seed=7, stores="rocksdb", mode="continuous")
