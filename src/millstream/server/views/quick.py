@@ -21,7 +21,7 @@ from millstream.views.instance.copies import PartitionCopy
 _STORES = b"/stores/"
 _KEYS = b"/keys/"
 _REQUIRING = frozenset(name.replace("_", "-").encode() for name in REQUIREMENTS)
-_KINDS = frozenset({StoreKind.KEY_VALUE, StoreKind.TIMESTAMPED_KEY_VALUE})
+_KINDS = (StoreKind.KEY_VALUE, StoreKind.TIMESTAMPED_KEY_VALUE)
 
 
 class QuickKeys:
