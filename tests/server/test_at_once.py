@@ -21,7 +21,11 @@ from millstream.server.listening import Listener
 from millstream.server.running import HttpServer
 from millstream.server.settings import ServerSettings, Tls
 from millstream.server.views.app import OPEN_PATHS, ViewsApp
+from millstream.server.views.internal import APPLICATION_HEADER, INSTANCE_HEADER, MEDIA_TYPE, PATH, request_of
 from millstream.views.api import Views
+from millstream.views.queries import KeyQuery, Query, RangeQuery, Requirements
+from millstream.views.questions.wire import Request as Ask
+from millstream.views.questions.wire import encode_request
 
 from .asgi import call, call_at_once
 from .mutations import mutated
@@ -194,6 +198,34 @@ def test_http2_and_tls_as_well(both: Both, tmp_path: Path) -> None:
             answers.append(read_all(connected)[-200:])
     assert answers[0] == answers[1]
     assert quick.answered == 1
+
+
+def test_questions_of_other_instances_are_answered_at_once_as_well(both: Both) -> None:
+    quick, slow = both()
+    meant = [
+        f"content-type: {MEDIA_TYPE}",
+        f"{APPLICATION_HEADER}: {APPLICATION}",
+        f"{INSTANCE_HEADER}: one",
+    ]
+    needs = Requirements()
+
+    def same(query: Query, partitions: tuple[int, ...] = (0, 1), *, headers: list[str] = meant) -> bytes:
+        _, url, body = request_of(encode_request(Ask("counts", query, needs, partitions)))
+        assert body is None
+        answer = slow.raw(request(url, *headers))
+        assert quick.raw(request(url, *headers)) == answer
+        return answer
+
+    assert b" 200 OK" in same(KeyQuery(b"alice"))
+    assert b" 200 OK" in same(KeyQuery(b"nobody"))
+    assert quick.answered == 2
+    assert b" 200 OK" in same(RangeQuery())
+    assert b" 503 " in same(KeyQuery(b"alice"), (7,))
+    assert b" 415 " in same(KeyQuery(b"alice"), headers=meant[1:])
+    assert b" 421 " in same(KeyQuery(b"alice"), headers=meant[:2])
+    for question in ("", "?", "?a", "?kw==", "?%00"):
+        assert quick.raw(request(f"{PATH}{question}", *meant)) == slow.raw(request(f"{PATH}{question}", *meant))
+    assert quick.answered == 2
 
 
 def test_random_requests_have_the_same_answer_on_both_ways(world: World) -> None:

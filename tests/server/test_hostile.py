@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import logging
 import os
 import random
@@ -113,6 +114,8 @@ def _request(chance: random.Random) -> dict[str, Any]:
     method, body = chance.choice(METHODS), b""
     if path == PATH:
         method, body = "POST", mutated(chance, chance.choice(QUESTIONS))
+        if chance.random() < 0.5:
+            method, url, body = "GET", PATH.encode() + b"?" + base64.urlsafe_b64encode(body), b""
         headers = {"content-type": MEDIA_TYPE, APPLICATION_HEADER: APPLICATION, INSTANCE_HEADER: "one"}
         if chance.random() < 0.1:
             headers.popitem()

@@ -27,6 +27,12 @@ Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 AtOnce = Callable[[Scope], Iterable[Message] | None]
 
 
+def whole_answer(body: bytes, headers: list[tuple[bytes, bytes]]) -> tuple[Message, Message]:
+    """The messages of an answer that is all there."""
+    start = {"type": "http.response.start", "status": 200, "headers": headers}
+    return start, {"type": "http.response.body", "body": body}
+
+
 class Surrounding(Protocol):
     """An ASGI application that answers some requests itself, and leaves the others to the one that it is put around."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from dataclasses import replace
 from typing import Any
 
@@ -12,14 +12,14 @@ from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route, Router
 
 from millstream.errors import MillstreamError, OversizedScan
-from millstream.server.guard import AtOnce, Receive, Scope, Send
+from millstream.server.guard import Message, Receive, Scope, Send
 from millstream.server.problems import BadRequest, Problem, problem_of
 from millstream.server.settings import ServerSettings
 from millstream.server.views import rendering
 from millstream.server.views.answering import Answering
 from millstream.server.views.documentation import description, page
 from millstream.server.views.internal import PATH as INTERNAL_PATH
-from millstream.server.views.internal import answer_instance
+from millstream.server.views.internal import InternalQuestions
 from millstream.server.views.keys import key_of, prefix_of
 from millstream.server.views.parameters import Parameters, text_of_path
 from millstream.server.views.quick import QuickKeys
@@ -62,8 +62,8 @@ class ViewsApp:
         self._application_id = application_id
         self._settings = settings
         self._answering = Answering(views, settings)
-        #: Answers the commonest question on a shorter way than the application does: see `Guard`.
-        self.at_once: AtOnce = QuickKeys(views).answer
+        self._quick = QuickKeys(views)
+        self._internal = InternalQuestions(views, application_id, self._answering)
         handlers: dict[str, Callable[[Request], Awaitable[Response]]] = {
             "/stores/{store}/keys/{key:path}": self._key,
             "/stores/{store}/keys": self._keys,
@@ -86,13 +86,17 @@ class ViewsApp:
             "/docs": self._docs,
         }
         routes = [Route(path, handler, methods=["GET"]) for path, handler in handlers.items()]
-        routes.append(Route(INTERNAL_PATH, self._internal, methods=["POST"]))
+        routes.append(Route(INTERNAL_PATH, self._internal.answer, methods=["GET", "POST"]))
         self._router = Router(routes, redirect_slashes=False, default=_nothing_there)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request."""
         scope["app"] = self  # so that the router raises what it refuses
         await self._router(scope, receive, send)
+
+    def at_once(self, scope: Scope) -> Iterable[Message] | None:
+        """Answer the commonest questions, on a shorter way: see `Guard`."""
+        return self._quick.answer(scope) or self._internal.at_once(scope)
 
     def close(self) -> None:
         """Take no more questions."""
@@ -261,10 +265,6 @@ class ViewsApp:
             media_type="text/html",
             headers={"content-security-policy": _PAGE_POLICY},
         )
-
-    async def _internal(self, request: Request) -> Response:
-        body = await request.body()
-        return await answer_instance(request.headers, body, self._views, self._application_id, self._answering)
 
     # --- what handlers share
 

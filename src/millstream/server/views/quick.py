@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from millstream.kafka.partitioner import partition_for
-from millstream.server.guard import Message, Scope
+from millstream.server.guard import Message, Scope, whole_answer
 from millstream.server.views import rendering
 from millstream.server.views.keys import key_of
 from millstream.server.views.parameters import REQUIREMENTS
@@ -47,12 +47,7 @@ class QuickKeys:
             body = self._look_up(store.decode(), key.decode())
         except Exception:  # the long way tells
             return None
-        if body is None:
-            return None
-        return (
-            {"type": "http.response.start", "status": 200, "headers": rendering.headers(body)},
-            {"type": "http.response.body", "body": body},
-        )
+        return None if body is None else whole_answer(body, rendering.headers(body))
 
     def _look_up(self, store: str, text: str) -> bytes | None:
         views = self._views
