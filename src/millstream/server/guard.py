@@ -23,7 +23,8 @@ Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 Application = Callable[[Scope, Receive, Send], Awaitable[None]]
-#: The messages that answer a request, or None: it takes the ordinary way. Called in any thread; never waits nor raises.
+#: The messages that answer a request; None, or anything raised, if it must take the ordinary way. Called in any thread,
+#: and must not wait.
 AtOnce = Callable[[Scope], Iterable[Message] | None]
 
 
@@ -114,14 +115,14 @@ class Guard:
                 self._under_way.discard(task)
 
     def at_once(self, scope: Scope) -> Iterable[Message] | None:
-        """An answer that is there at once (`AtOnce`); a request that is refused has none, so that it is told why."""
+        """An answer that is there at once (`AtOnce`); whatever is wrong with a request, the ordinary way tells."""
         if self._at_once is None:
             return None
         try:
             self._check(scope)
-        except MillstreamError:
+            return self._at_once(scope)
+        except Exception:
             return None
-        return self._at_once(scope)
 
     async def drain(self, seconds: float) -> None:
         """Give the requests under way some time, then end them."""

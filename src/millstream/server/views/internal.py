@@ -61,14 +61,11 @@ class InternalQuestions:
         """The answer to a question for one key, if nothing is wrong with it (`AtOnce`)."""
         if scope["raw_path"] != _RAW_PATH or scope.get("method") != "GET":
             return None
-        try:
-            self._check(Headers(scope=scope))
-            store, query, needs, partitions = wire.decode_request(_in_url(scope))
-            if not is_quick(query, needs):
-                return None
-            body = wire.encode_answer(self._views.ask_here(store, query, needs, partitions))
-        except Exception:  # the ordinary way tells
+        self._check(Headers(scope=scope))
+        store, query, needs, partitions = wire.decode_request(_in_url(scope))
+        if not is_quick(query, needs):
             return None
+        body = wire.encode_answer(self._views.ask_here(store, query, needs, partitions))
         return whole_answer(body, _headers(body))
 
     def _check(self, headers: Mapping[str, str]) -> None:

@@ -36,17 +36,14 @@ class QuickKeys:
         self._by = AnsweredBy(views.instance.id, is_standby=False)
 
     def answer(self, scope: Scope) -> Iterable[Message] | None:
-        """The answer, or None if the request must go the long way."""
+        """The answer, or None if the request must go the long way (`AtOnce`)."""
         path: bytes = scope["raw_path"]
         if not path.startswith(_STORES) or scope.get("method") != "GET" or scope["query_string"] or b"%" in path:
             return None
         store, is_key, key = path[len(_STORES) :].partition(_KEYS)
         if not is_key or not _REQUIRING.isdisjoint([name for name, _ in scope["headers"]]):
             return None
-        try:
-            body = self._look_up(store.decode(), key.decode())
-        except Exception:  # the long way tells
-            return None
+        body = self._look_up(store.decode(), key.decode())
         return None if body is None else whole_answer(body, rendering.headers(body))
 
     def _look_up(self, store: str, text: str) -> bytes | None:
@@ -59,8 +56,9 @@ class QuickKeys:
         copy = views.local_copies().get((store, partition))
         if not isinstance(copy, PartitionCopy) or not copy.owned:
             return None
-        row, lag = copy.find(data) or (None, None)
-        if row is None or lag is None:
+        found = copy.find(data)
+        if found is None:
             return None
+        row, lag = found
         standing = rendering.of_one(partition, view.topic, lag, self._by)
         return rendering.encode({"store": store, **rendering.row(of_objects(view, row)), **standing})

@@ -283,13 +283,14 @@ class PartitionCopy(Copy):
     def lag(self) -> PartitionLag:
         return self.progress[self.partition].lag(time.monotonic())
 
-    def find(self, key: bytes) -> tuple[Row | None, PartitionLag] | None:
-        """The row of one key and how far the copy is, if nothing is required of it; None while it cannot be asked.
+    def find(self, key: bytes) -> tuple[Row, PartitionLag] | None:
+        """The row of one key, and how far the copy is; None if it has no such row, or cannot be asked yet.
 
-        The short way of `answer`, for stores that have one row for a key.
+        The short way of `answer` where nothing is required, for stores that have one row for a key.
         """
         with self.lock:
-            return (lookup.row(self.store, key), self.lag()) if self.has_read_up else None
+            row = lookup.row(self.store, key) if self.has_read_up else None
+            return None if row is None else (row, self.lag())
 
 
 class TaskCopies:
