@@ -6,6 +6,9 @@ An application counts per key, exactly once, while a producer writes `--rate` re
 client asks for random keys: over one connection for the latencies, over several for the rate. Kafka Streams does the
 same in the same run, its store behind the JDK's HTTP server (peers/ViewsPeer.java). The proxy hop is a second instance
 that answers for half of the partitions; it is asked through the first. Writes bench/out/views.json.
+
+Rates depend on what else the machine does, so it is told beside them what a lookup costs: CPU time of the processes
+that answer, beyond what they take while nobody asks, and of the client.
 """
 
 from __future__ import annotations
@@ -13,6 +16,7 @@ from __future__ import annotations
 import argparse
 import json
 import multiprocessing
+import os
 import random
 import shutil
 import socket
@@ -157,54 +161,84 @@ def read_answer(connected: socket.socket) -> bytes:
     return data[head + 4 :]
 
 
-def asking(port: int, keys: list[str], seconds: float, connections: int, found: Any) -> None:
-    """One process of several connections."""
+def asking(port: int, keys: list[str], seconds: float, connections: int, ready: Any, found: Any) -> None:
+    """One process of several connections, which begin when the others are ready, too: its answers and its CPU time."""
     nanos: list[list[int]] = [[] for _ in range(connections)]
 
     def one(number: int) -> None:
         nanos[number] = ask(port, keys, seconds)
 
     threads = [threading.Thread(target=one, args=(number,)) for number in range(connections)]
+    ready.wait()
+    before = time.process_time()
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    found.put(sum(map(len, nanos)))
+    found.put((sum(map(len, nanos)), time.process_time() - before))
 
 
-def over_http(port: int, keys: list[str], seconds: float, connections: int) -> dict[str, float]:
+def over_http(port: int, keys: list[str], seconds: float, connections: int, answering: list[int]) -> dict[str, float]:
+    """Latencies of one connection, the rate of several, and what a lookup costs the answering processes."""
     ask(port, keys, WARM_SECONDS)
     alone = summary(ask(port, keys, seconds), seconds)
     context = multiprocessing.get_context("spawn")
-    found = context.Queue()
+    found, ready = context.Queue(), context.Barrier(3)
     half = max(1, connections // 2)
-    processes = [context.Process(target=asking, args=(port, keys, seconds, half, found)) for _ in range(2)]
-    for process in processes:
-        process.start()
-    counted = sum(found.get() for _ in processes)
-    for process in processes:
-        process.join()
-    return {**alone, "rate": round(counted / seconds)}
+    clients = [context.Process(target=asking, args=(port, keys, seconds, half, ready, found)) for _ in range(2)]
+    for client in clients:
+        client.start()
+    while ready.n_waiting < 2:
+        assert all(client.is_alive() for client in clients)
+        time.sleep(0.1)
+    idle, start = cpu_seconds(answering), time.monotonic()
+    time.sleep(seconds)
+    idle, idle_seconds = cpu_seconds(answering) - idle, time.monotonic() - start
+    used, start = cpu_seconds(answering), time.monotonic()
+    ready.wait()
+    counts, client_cpu = zip(*(found.get() for _ in clients), strict=True)
+    used, used_seconds = cpu_seconds(answering) - used, time.monotonic() - start
+    for client in clients:
+        client.join()
+    count = sum(counts)
+    return {
+        **alone,
+        "rate": round(count / seconds),
+        "cpu_us": (used - idle * used_seconds / idle_seconds) / count * 1e6,
+        "client_cpu_us": sum(client_cpu) / count * 1e6,
+    }
+
+
+def cpu_seconds(processes: list[int]) -> float:
+    """What they have used up to now; 0 where the system does not tell."""
+    if not Path("/proc/self/stat").exists():
+        return 0.0
+    fields = [Path(f"/proc/{process}/stat").read_text().rsplit(")", 1)[1].split() for process in processes]
+    return sum(int(each[11]) + int(each[12]) for each in fields) / os.sysconf("SC_CLK_TCK")
 
 
 # --- the run
 
 
 def write(bootstrap: str, topic: str, keys: int, rate: int, stop: Any) -> None:
-    """All keys at once, then so many records a second."""
+    """All keys at once, then so many records a second, if the machine can; says how many it were."""
     producer = Producer({"bootstrap.servers": bootstrap, "partitioner": "murmur2_random", "linger.ms": 5})
     for number in range(keys):
         producer.produce(topic, b"x", f"key-{number}".encode())
         producer.poll(0)
-    chance, step = random.Random(3), 0.02
-    due = time.monotonic()
+    chance, step, written = random.Random(3), 0.02, 0
+    start = due = time.monotonic()
     while not stop.is_set():
+        while len(producer) > rate:
+            producer.poll(0.1)
         for _ in range(int(rate * step)):
             producer.produce(topic, b"x", f"key-{chance.randrange(keys)}".encode())
         producer.poll(0)
+        written += int(rate * step)
         due += step
         stop.wait(max(0.0, due - time.monotonic()))
     producer.flush(30)
+    print(f"{topic}: {written / (time.monotonic() - start):,.0f} records/s were written")
 
 
 @contextmanager
@@ -259,15 +293,17 @@ def measure_millstream(common: list[str], arguments: argparse.Namespace) -> dict
         with process([*command, "--role", "application", "--state-dir", states[0]], "views.log") as (running, port):
             found = {
                 "in process": in_process(running, arguments.seconds),
-                "over HTTP": over_http(port, keys, arguments.seconds, arguments.connections),
+                "over HTTP": over_http(port, keys, arguments.seconds, arguments.connections, [running.pid]),
             }
-            with process([*command, "--role", "server", "--state-dir", states[1]], "views-2.log"):
+            with process([*command, "--role", "server", "--state-dir", states[1]], "views-2.log") as (other, _):
                 deadline = time.monotonic() + 120
                 while len(far := elsewhere(port, keys)) < ASKED // 4:
                     if time.monotonic() > deadline:
                         sys.exit("the second instance has taken over nothing")
                     time.sleep(1)
-                found["through a proxy hop"] = over_http(port, far, arguments.seconds, arguments.connections)
+                found["through a proxy hop"] = over_http(
+                    port, far, arguments.seconds, arguments.connections, [running.pid, other.pid]
+                )
         return found
     finally:
         for state in states:
@@ -282,9 +318,10 @@ def measure_kafka_streams(common: list[str], arguments: argparse.Namespace) -> d
             running,
             port,
         ):
+            keys = random_keys(arguments.keys)
             return {
                 "in process": in_process(running, arguments.seconds),
-                "over HTTP": over_http(port, random_keys(arguments.keys), arguments.seconds, arguments.connections),
+                "over HTTP": over_http(port, keys, arguments.seconds, arguments.connections, [running.pid]),
             }
     finally:
         shutil.rmtree(state, ignore_errors=True)
@@ -312,10 +349,13 @@ def measure(arguments: argparse.Namespace) -> None:
                 stop.set()
                 writer.join()
     (OUT / "views.json").write_text(json.dumps(results, indent=1))
-    print(f"{'':<16}{'':<22}{'lookups/s':>12}{'p50 us':>10}{'p99 us':>10}")
+    print(f"{'':<16}{'':<22}{'lookups/s':>12}{'p50 us':>10}{'p99 us':>10}{'CPU us':>10}{'client':>10}")
     for name, found in results.items():
         for way, numbers in found.items():
-            print(f"{name:<16}{way:<22}{numbers['rate']:>12,}{numbers['p50_us']:>10,.1f}{numbers['p99_us']:>10,.1f}")
+            told = f"{name:<16}{way:<22}{numbers['rate']:>12,}{numbers['p50_us']:>10,.1f}{numbers['p99_us']:>10,.1f}"
+            if "cpu_us" in numbers:
+                told += f"{numbers['cpu_us']:>10,.1f}{numbers['client_cpu_us']:>10,.1f}"
+            print(told)
 
 
 def main() -> None:

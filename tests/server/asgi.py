@@ -1,15 +1,15 @@
-"""Calling an ASGI application without a socket."""
+"""Calling an ASGI application without a socket, and what it answers at once."""
 
 from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote, unquote
 
-from millstream.server.guard import Application
+from millstream.server.guard import Application, AtOnce, Message, Scope
 
 
 @dataclass(frozen=True)
@@ -25,29 +25,11 @@ class Reply:
         return [json.loads(line) for line in self.body.splitlines()]
 
 
-async def call(
-    application: Application,
-    url: str | bytes,
-    *,
-    method: str = "GET",
-    headers: Mapping[str, str] | None = None,
-    body: bytes = b"",
-) -> Reply:
-    """The answer to a request; what is not ASCII in the URL is percent-encoded."""
+def scope_of(url: str | bytes, *, method: str = "GET", headers: Mapping[str, str] | None = None) -> Scope:
+    """What a server says of a request; what is not ASCII in the URL is percent-encoded."""
     raw = url if isinstance(url, bytes) else quote(url, safe="%/?=&:,+{}\"'-._~").encode()
     path, _, query = raw.partition(b"?")
-    sent: list[Any] = []
-    received = [{"type": "http.request", "body": body, "more_body": False}]
-
-    async def receive() -> Any:
-        if received:
-            return received.pop()
-        await asyncio.Event().wait()  # the client stays
-
-    async def send(message: Any) -> None:
-        sent.append(message)
-
-    scope = {
+    return {
         "type": "http",
         "asgi": {"version": "3.0", "spec_version": "2.3"},
         "http_version": "1.1",
@@ -62,8 +44,33 @@ async def call(
         "server": ("127.0.0.1", 2),
         "state": {},
     }
-    await application(scope, receive, send)
-    start, *rest = sent
+
+
+async def call(application: Application, url: str | bytes, *, body: bytes = b"", **request: Any) -> Reply:
+    """The answer to a request."""
+    sent: list[Any] = []
+    received = [{"type": "http.request", "body": body, "more_body": False}]
+
+    async def receive() -> Any:
+        if received:
+            return received.pop()
+        await asyncio.Event().wait()  # the client stays
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    await application(scope_of(url, **request), receive, send)
+    return _reply(sent)
+
+
+def call_at_once(at_once: AtOnce, url: str | bytes, **request: Any) -> Reply | None:
+    """The same, of what is answered without waiting."""
+    sent = at_once(scope_of(url, **request))
+    return None if sent is None else _reply(sent)
+
+
+def _reply(messages: Iterable[Message]) -> Reply:
+    start, *rest = messages
     return Reply(
         start["status"],
         {name.decode(): value.decode("latin-1") for name, value in start["headers"]},

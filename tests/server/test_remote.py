@@ -23,7 +23,7 @@ from millstream.server.views.app import OPEN_PATHS, ViewsApp
 from millstream.server.views.remote import HttpRemote
 from millstream.views.answers import Instance
 from millstream.views.api import Views
-from millstream.views.queries import KeyQuery, RangeQuery, Requirements
+from millstream.views.queries import KeyQuery, KeysQuery, RangeQuery, Requirements
 
 from .world import APPLICATION, World
 
@@ -41,7 +41,7 @@ def start(world: World) -> Iterator[Start]:
         remote = HttpRemote(APPLICATION, settings)
         views = world.views(name, partitions, port=listener.port, remote=remote)
         app = ViewsApp(views, APPLICATION, settings)
-        server = HttpServer(app, listener, settings, OPEN_PATHS)
+        server = HttpServer(app, listener, settings, OPEN_PATHS, at_once=app.at_once)
         server.start()
         closing.extend((app.close, remote.close, server.close))
         listener.server = server  # type: ignore[attr-defined]
@@ -75,6 +75,12 @@ def test_every_key_is_answered_by_every_instance(start: Start) -> None:
         status, scan = ask(listener, "/stores/counts/keys")
         assert [row["key"] for row in scan["rows"]] == ["alice", "bob", "über/uns"]
         assert {by["instance"] for by in scan["answered_by"].values()} == {"one", "two"}
+
+
+def test_questions_may_be_long(start: Start) -> None:
+    (views, _), _ = start("one", (0,)), start("two", (1,))
+    keys = tuple(f"nobody-{number}" for number in range(2000))
+    assert [row.key for row in views.ask("counts", KeysQuery((*keys, "alice", "bob"))).rows] == ["alice", "bob"]
 
 
 def test_connections_are_kept_and_those_that_died_are_replaced(start: Start, world: World) -> None:

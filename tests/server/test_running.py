@@ -44,15 +44,15 @@ async def application(scope: Any, receive: Any, send: Any) -> None:
     await send({"type": "http.response.body", "body": b""})
 
 
-@pytest.fixture
-def serve() -> Iterator[Serve]:
-    """`serve(**settings)`: where a server listens, until the test is over."""
+@pytest.fixture(params=[None, lambda scope: None], ids=["Granian's worker", "ours"])
+def serve(request: pytest.FixtureRequest) -> Iterator[Serve]:
+    """`serve(**settings)`: where a server listens, until the test is over; also one that might answer at once."""
     servers: list[HttpServer] = []
 
     def begin(app: Any = application, **options: Any) -> Listener:
         settings = ServerSettings(**{"drain": timedelta(seconds=0.2), **options})
         listener = Listener(settings)
-        server = HttpServer(app, listener, settings)
+        server = HttpServer(app, listener, settings, at_once=request.param)
         server.start()
         servers.append(server)
         listener.server = server  # type: ignore[attr-defined]

@@ -23,6 +23,15 @@ Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 Application = Callable[[Scope, Receive, Send], Awaitable[None]]
+#: The messages that answer a request; None, or anything raised, if it must take the ordinary way. Called in any thread,
+#: and must not wait.
+AtOnce = Callable[[Scope], Iterable[Message] | None]
+
+
+def whole_answer(body: bytes, headers: list[tuple[bytes, bytes]]) -> tuple[Message, Message]:
+    """The messages of an answer that is all there."""
+    start = {"type": "http.response.start", "status": 200, "headers": headers}
+    return start, {"type": "http.response.body", "body": body}
 
 
 class Surrounding(Protocol):
@@ -59,6 +68,7 @@ class Guard:
         open_paths: paths that need no authentication.
         streamed_paths: paths whose requests have bodies without end; the application limits what it keeps of them.
         restate: has a last say in how an error is told.
+        at_once: answers some requests without the application, in the same words.
     """
 
     def __init__(
@@ -69,12 +79,14 @@ class Guard:
         *,
         streamed_paths: Iterable[str] = (),
         restate: Callable[[Problem], Problem] | None = None,
+        at_once: AtOnce | None = None,
     ) -> None:
         self._application = application
         self._settings = settings
         self._open = frozenset(open_paths)
         self._streamed = frozenset(streamed_paths)
         self._restate = restate
+        self._at_once = at_once
         self._authentication = Authentication(settings)
         self._under_way: set[asyncio.Task[Any]] = set()
 
@@ -101,6 +113,16 @@ class Guard:
         finally:
             if task is not None:
                 self._under_way.discard(task)
+
+    def at_once(self, scope: Scope) -> Iterable[Message] | None:
+        """An answer that is there at once (`AtOnce`); whatever is wrong with a request, the ordinary way tells."""
+        if self._at_once is None:
+            return None
+        try:
+            self._check(scope)
+            return self._at_once(scope)
+        except Exception:
+            return None
 
     async def drain(self, seconds: float) -> None:
         """Give the requests under way some time, then end them."""

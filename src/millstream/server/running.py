@@ -21,7 +21,8 @@ from granian.log import LogLevels
 from granian.server.embed import Server as GranianServer
 from starlette.middleware.cors import CORSMiddleware
 
-from millstream.server.guard import Application, Guard
+from millstream.server.guard import Application, AtOnce, Guard
+from millstream.server.handing_over import worker_with
 from millstream.server.listening import Listener
 from millstream.server.problems import Problem
 from millstream.server.settings import ServerSettings
@@ -45,6 +46,7 @@ class HttpServer:
         open_paths: see `Guard`.
         streamed_paths: see `Guard`.
         restate: see `Guard`.
+        at_once: see `Guard`.
     """
 
     def __init__(
@@ -56,8 +58,13 @@ class HttpServer:
         *,
         streamed_paths: Iterable[str] = (),
         restate: Callable[[Problem], Problem] | None = None,
+        at_once: AtOnce | None = None,
     ) -> None:
-        self._guard = Guard(application, settings, open_paths, streamed_paths=streamed_paths, restate=restate)
+        self._guard = Guard(
+            application, settings, open_paths, streamed_paths=streamed_paths, restate=restate, at_once=at_once
+        )
+        # What browsers are told of other pages is said of every answer, and on the ordinary way alone (`_shared`).
+        self._worker = None if settings.allowed_origins or at_once is None else worker_with(self._guard.at_once)
         self._listener = listener
         self._settings = settings
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -110,7 +117,7 @@ class HttpServer:
             ssl_key=None if tls is None else tls.key,
             ssl_key_password=None if tls is None else tls.key_password,
         )
-        serving = asyncio.create_task(server.serve())
+        serving = asyncio.create_task(server.serve(self._worker))
         stopping = asyncio.create_task(self._stop.wait())
         await asyncio.sleep(0)  # it takes the socket now, or raises
         self._started.set()

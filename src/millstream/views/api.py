@@ -309,10 +309,14 @@ def serialized(view: ViewStore, key: Any) -> bytes:
         ) from error
 
 
+def of_objects(view: ViewStore, row: Row) -> Row:
+    """A row of bytes as one of objects."""
+    return Row(view.key.deserialize(row[0]), view.value.deserialize(row[1]), *row[2:])
+
+
 def _of_objects(view: ViewStore, answer: Answer) -> Answer:
-    key, value = view.key.deserialize, view.value.deserialize
     try:
-        rows = [Row(key(row[0]), value(row[1]), *row[2:]) for row in answer.rows]
+        rows = [of_objects(view, row) for row in answer.rows]
     except MillstreamError:
         raise
     except Exception as error:

@@ -49,7 +49,7 @@ class Answering:
         A single key that is here takes some microseconds, a way to a thread and back a hundred. So that is tried first,
         unless the broker must be asked how fresh the answer is.
         """
-        if _is_quick(query, needs):
+        if is_quick(query, needs):
             _local.must_not_wait = True
             try:
                 return self._views.ask(store, query, needs)
@@ -62,7 +62,7 @@ class Answering:
     async def ask_here(self, asked: Request) -> Answer:
         """The answer of this instance alone."""
         store, query, needs, partitions = asked
-        if _is_quick(query, needs):
+        if is_quick(query, needs):
             return self._views.ask_here(store, query, needs, partitions)
         return await self.in_thread(lambda: self._views.ask_here(store, query, needs, partitions))
 
@@ -81,5 +81,6 @@ class Answering:
         return await self._threads.run(work)
 
 
-def _is_quick(query: Query, needs: Requirements) -> bool:
+def is_quick(query: Query, needs: Requirements) -> bool:
+    """Whether what is here answers a question without waiting for anything."""
     return isinstance(query, KeyQuery | VersionedKeyQuery) and needs.max_staleness is None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from dataclasses import replace
 from typing import Any
 
@@ -12,14 +12,14 @@ from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route, Router
 
 from millstream.errors import MillstreamError, OversizedScan
-from millstream.server.guard import Receive, Scope, Send
+from millstream.server.guard import Message, Receive, Scope, Send
 from millstream.server.problems import BadRequest, Problem, problem_of
 from millstream.server.settings import ServerSettings
 from millstream.server.views import rendering
 from millstream.server.views.answering import Answering
 from millstream.server.views.documentation import description, page
 from millstream.server.views.internal import PATH as INTERNAL_PATH
-from millstream.server.views.internal import answer_instance
+from millstream.server.views.internal import InternalQuestions
 from millstream.server.views.keys import key_of, prefix_of
 from millstream.server.views.parameters import Parameters, text_of_path
 from millstream.server.views.quick import QuickKeys
@@ -45,8 +45,6 @@ from millstream.views.queries import (
 OPEN_PATHS = ("/health", "/health/ready", "/openapi.json", "/docs")
 
 NDJSON = "application/x-ndjson"
-_JSON = "application/json"
-_HEADERS = ((b"content-type", b"application/json"), (b"cache-control", b"no-store"))
 _PAGE_POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 
 
@@ -65,6 +63,7 @@ class ViewsApp:
         self._settings = settings
         self._answering = Answering(views, settings)
         self._quick = QuickKeys(views)
+        self._internal = InternalQuestions(views, application_id, self._answering)
         handlers: dict[str, Callable[[Request], Awaitable[Response]]] = {
             "/stores/{store}/keys/{key:path}": self._key,
             "/stores/{store}/keys": self._keys,
@@ -87,19 +86,17 @@ class ViewsApp:
             "/docs": self._docs,
         }
         routes = [Route(path, handler, methods=["GET"]) for path, handler in handlers.items()]
-        routes.append(Route(INTERNAL_PATH, self._internal, methods=["POST"]))
+        routes.append(Route(INTERNAL_PATH, self._internal.answer, methods=["GET", "POST"]))
         self._router = Router(routes, redirect_slashes=False, default=_nothing_there)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request."""
-        body = self._quick.answer(scope)
-        if body is not None:
-            length = (b"content-length", str(len(body)).encode())
-            await send({"type": "http.response.start", "status": 200, "headers": [*_HEADERS, length]})
-            await send({"type": "http.response.body", "body": body})
-            return
         scope["app"] = self  # so that the router raises what it refuses
         await self._router(scope, receive, send)
+
+    def at_once(self, scope: Scope) -> Iterable[Message] | None:
+        """Answer the commonest questions, on a shorter way: see `Guard`."""
+        return self._quick.answer(scope) or self._internal.at_once(scope)
 
     def close(self) -> None:
         """Take no more questions."""
@@ -269,10 +266,6 @@ class ViewsApp:
             headers={"content-security-policy": _PAGE_POLICY},
         )
 
-    async def _internal(self, request: Request) -> Response:
-        body = await request.body()
-        return await answer_instance(request.headers, body, self._views, self._application_id, self._answering)
-
     # --- what handlers share
 
     def _key_of(self, request: Request) -> Any:
@@ -334,7 +327,10 @@ async def _nothing_there(scope: Scope, receive: Receive, send: Send) -> None:
 
 
 def _json(content: Any) -> Response:
-    return Response(rendering.encode(content), media_type=_JSON, headers={"cache-control": "no-store"})
+    body = rendering.encode(content)
+    response = Response(body)
+    response.raw_headers = rendering.headers(body)
+    return response
 
 
 def _parameters(request: Request, *known: str, repeated: tuple[str, ...] = ()) -> Parameters:

@@ -17,7 +17,7 @@ from millstream.errors import InstanceUnreachable, ViewError
 from millstream.server.running import HEADER_SECONDS
 from millstream.server.settings import ServerSettings
 from millstream.server.views.answering import AskedElsewhere, must_not_wait
-from millstream.server.views.internal import APPLICATION_HEADER, INSTANCE_HEADER, MEDIA_TYPE, PATH
+from millstream.server.views.internal import APPLICATION_HEADER, INSTANCE_HEADER, MEDIA_TYPE, request_of
 from millstream.views.answers import Answer, Instance
 from millstream.views.queries import Query, Requirements
 from millstream.views.questions.wire import Request, decode_answer, encode_request
@@ -71,9 +71,9 @@ class HttpRemote:
             raise InstanceUnreachable(f"instance {instance.id} has no address")
         if must_not_wait():
             raise AskedElsewhere
-        body = encode_request(Request(store, query, requirements, tuple(partitions)))
+        question = encode_request(Request(store, query, requirements, tuple(partitions)))
         try:
-            status, answer = self._post((instance.host, instance.port), body, instance.id)
+            status, answer = self._send((instance.host, instance.port), question, instance.id)
             if status == 200:
                 return decode_answer(answer)
         except (OSError, http.client.HTTPException, msgspec.MsgspecError) as error:
@@ -93,23 +93,24 @@ class HttpRemote:
             for _, connection in connections:
                 connection.close()
 
-    def _post(self, address: _Address, body: bytes, instance: str) -> tuple[int, bytes]:
+    def _send(self, address: _Address, question: bytes, instance: str) -> tuple[int, bytes]:
         headers = {**self._headers, INSTANCE_HEADER: instance}
         connection = self._kept(address)
         if connection is not None:
             try:
-                return self._exchange(connection, address, body, headers)
+                return self._exchange(connection, address, question, headers)
             except TimeoutError:
                 raise
             except (OSError, http.client.HTTPException):  # the other side has closed it: a question may be asked again
                 pass
-        return self._exchange(self._connect(address), address, body, headers)
+        return self._exchange(self._connect(address), address, question, headers)
 
     def _exchange(
-        self, connection: http.client.HTTPConnection, address: _Address, body: bytes, headers: dict[str, str]
+        self, connection: http.client.HTTPConnection, address: _Address, question: bytes, headers: dict[str, str]
     ) -> tuple[int, bytes]:
+        method, url, body = request_of(question)
         try:
-            connection.request("POST", PATH, body, headers)
+            connection.request(method, url, body, headers)
             response = connection.getresponse()
             answer = response.read()
         except BaseException:

@@ -25,6 +25,15 @@ def encode(shown: Any) -> bytes:
     return _encoder.encode(shown)
 
 
+def headers(body: bytes) -> list[tuple[bytes, bytes]]:
+    """The headers of an answer that is encoded."""
+    return [
+        (b"cache-control", b"no-store"),
+        (b"content-length", str(len(body)).encode()),
+        (b"content-type", b"application/json"),
+    ]
+
+
 def row(found: Row) -> dict[str, Any]:
     """One entry of a store; what its kind of store does not have is left out."""
     shown: dict[str, Any] = {"key": _plain(found.key), "value": _plain(found.value)}
@@ -46,10 +55,10 @@ def standing(answer: Answer) -> dict[str, Any]:
     }
 
 
-def of_one(partition: int, topic: str, position: int, lag: PartitionLag, by: AnsweredBy) -> dict[str, Any]:
+def of_one(partition: int, topic: str, lag: PartitionLag, by: AnsweredBy) -> dict[str, Any]:
     """The same, of an answer of one partition."""
     return {
-        "position": {topic: {partition: position}},
+        "position": {topic: {partition: lag.position}},
         "lag": {partition: _lag(lag)},
         "answered_by": {partition: _answered_by(by)},
     }

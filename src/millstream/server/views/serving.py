@@ -42,11 +42,12 @@ class ServedViews:
             self.views = Views(topology, config, instance=instance, remote=self._remote)
             self._app = ViewsApp(self.views, config.application_id, settings)
             self._around = None if around is None else around(self._app, self.views)
+            at_once = self._app.at_once
             if self._around is None:
-                self._server = HttpServer(self._app, self._listener, settings, OPEN_PATHS)
+                self._server = HttpServer(self._app, self._listener, settings, OPEN_PATHS, at_once=at_once)
             else:
                 open_paths = (*OPEN_PATHS, *self._around.open_paths)
-                self._server = HttpServer(self._around, self._listener, settings, open_paths)
+                self._server = HttpServer(self._around, self._listener, settings, open_paths, at_once=at_once)
         except BaseException:
             self._listener.close()
             raise

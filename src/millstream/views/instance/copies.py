@@ -173,8 +173,6 @@ class Copy(ABC):
         """How far it is behind."""
         now = time.monotonic()
         lags = [at.lag(now) for at in self.progress.values()]
-        if len(lags) == 1:
-            return lags[0]
         stale = [lag.stale_ms for lag in lags if lag.stale_ms is not None]
         return PartitionLag(
             sum(lag.position for lag in lags),
@@ -281,6 +279,18 @@ class PartitionCopy(Copy):
 
     def rows(self, query: Query, behind: bytes | None) -> Iterable[Row]:
         return lookup.rows(self.store, query, behind)
+
+    def lag(self) -> PartitionLag:
+        return self.progress[self.partition].lag(time.monotonic())
+
+    def find(self, key: bytes) -> tuple[Row, PartitionLag] | None:
+        """The row of one key, and how far the copy is; None if it has no such row, or cannot be asked yet.
+
+        The short way of `answer` where nothing is required, for stores that have one row for a key.
+        """
+        with self.lock:
+            row = lookup.row(self.store, key) if self.has_read_up else None
+            return None if row is None else (row, self.lag())
 
 
 class TaskCopies:

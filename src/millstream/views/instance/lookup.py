@@ -113,6 +113,12 @@ def rows(store: Any, query: Query, behind: bytes | None = None) -> Iterator[Row]
             return iter(())
 
 
+def row(store: Any, key: bytes) -> Row | None:
+    """The row of one key of a store of bytes that is no versioned one; None if there is none."""
+    value = store.get(key)
+    return None if value is None else _row(store)((key, value))
+
+
 def _several(store: Any, keys: Iterable[bytes]) -> Iterator[Row]:
     if isinstance(store, VersionedKeyValueStore):
         for key in keys:
@@ -120,11 +126,10 @@ def _several(store: Any, keys: Iterable[bytes]) -> Iterator[Row]:
             if version is not None:
                 yield from _versions(key, [version])
         return
-    shown = _row(store)
     for key in keys:
-        value = store.get(key)
-        if value is not None:
-            yield shown((key, value))
+        found = row(store, key)
+        if found is not None:
+            yield found
 
 
 def _of_prefix(store: KeyValue, prefix: bytes, behind: bytes | None) -> Iterator[tuple[bytes, Any]]:
