@@ -66,9 +66,9 @@ class ContinuousRuntime:
     # --- life
 
     def prepare(self) -> None:
-        with ThreadPoolExecutor(1, "preparing") as alone:
-            self._preparing = alone.submit(self._prepared)
-            alone.shutdown(wait=False)
+        alone = ThreadPoolExecutor(1, "preparing")
+        self._preparing = alone.submit(self._prepared)
+        alone.shutdown(wait=False)
 
     def begin(self, session: SparkSession, *, once: bool) -> None:
         if self._preparing is None:
