@@ -47,13 +47,17 @@ class Worker:
                         found += 1
         return found
 
+    def processes(self) -> list[str]:
+        """What runs on this machine beside Spark's worker: executors, their Python workers, lanes."""
+        return running_below(self.directory, but=self.process.pid)
+
     def is_registered(self) -> bool:
         """Whether the master knows it."""
         return "Successfully registered" in (self.directory / "worker.log").read_text()
 
     def runs(self) -> list[Path]:
-        """What applications have left in its temporary directory."""
-        return list(self.directory.glob("millstream-*/*"))
+        """What applications have left in its temporary directory: sockets and logs of lanes, files of stores."""
+        return left_below(self.directory)
 
 
 @dataclass(frozen=True)
@@ -64,6 +68,23 @@ class Cluster:
     workers: list[Worker]
     #: Where workers do not see what others have.
     hidden: Path
+
+
+def running_below(temporary: Path, *, but: int | None = None) -> list[str]:
+    """The commands of all processes with a temporary directory, but one."""
+    wanted = f"TMPDIR={temporary}".encode()
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit() and int(entry.name) != but:
+            with contextlib.suppress(OSError):
+                if wanted in (entry / "environ").read_bytes().split(b"\0"):
+                    found.append((entry / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace"))
+    return found
+
+
+def left_below(temporary: Path) -> list[Path]:
+    """What applications have left in a temporary directory; the user's own directory of runs stays, empty."""
+    return [*temporary.glob("millstream-*/*"), *temporary.glob("millstream/*")]
 
 
 def can_hide() -> bool:
