@@ -57,7 +57,7 @@ def test_spark_submit_with_a_plain_script_and_then_executors_without_millstream(
                 start_new_session=True,
             )
         try:
-            assert counts(written, 3) == {"HELLO": [1, 2], "WORLD": [1]}, (tmp_path / "log").read_text()[-3_000:]
+            assert counts(written, 3) == {"HELLO": [1, 2], "WORLD": [1]}
             assert cluster.workers[0].runs(), "lanes are on the cluster's machine"
         finally:
             os.killpg(process.pid, signal.SIGKILL)  # the JVM and the script at once
