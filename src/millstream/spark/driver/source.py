@@ -100,10 +100,13 @@ class TopicsReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def _parts(self) -> tuple[Program, Admission]:
         if self._lazy is None:
             from millstream.kafka.admin import Admin
+            from millstream.spark.calls.label import label_of
             from millstream.spark.calls.shipping import unpacked
             from millstream.spark.driver.admission import Admission
 
             sys.excepthook = _without_the_jvm
+            # This process is a child of Spark's JVM, which may be older than the driver: spark-submit's is.
+            sys.path += [entry for entry in label_of(self._bytes).module_path if entry not in sys.path]
             program = unpacked(self._bytes)
             self._lazy = (program, Admission(program, Admin(program.config, timeout=_ANSWER_TIME), self._control))
         return self._lazy
