@@ -18,7 +18,7 @@ from pathlib import Path
 
 import pyspark
 
-from .crashes import wait_until
+from .crashes import Process, started_with, wait_until
 
 _CLASSES = str(Path(pyspark.__file__).parent / "bin" / "spark-class")
 _HIDING = 'mount -t tmpfs none "$1" && shift && exec "$@"'
@@ -47,9 +47,9 @@ class Worker:
                         found += 1
         return found
 
-    def processes(self) -> list[str]:
+    def processes(self) -> list[Process]:
         """What runs on this machine beside Spark's worker: executors, their Python workers, lanes."""
-        return running_below(self.directory, but=self.process.pid)
+        return [p for p in started_with("TMPDIR", str(self.directory)) if p.pid != self.process.pid]
 
     def is_registered(self) -> bool:
         """Whether the master knows it."""
@@ -68,18 +68,6 @@ class Cluster:
     workers: list[Worker]
     #: Where workers do not see what others have.
     hidden: Path
-
-
-def running_below(temporary: Path, *, but: int | None = None) -> list[str]:
-    """The commands of all processes with a temporary directory, but one."""
-    wanted = f"TMPDIR={temporary}".encode()
-    found = []
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit() and int(entry.name) != but:
-            with contextlib.suppress(OSError):
-                if wanted in (entry / "environ").read_bytes().split(b"\0"):
-                    found.append((entry / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace"))
-    return found
 
 
 def left_below(temporary: Path) -> list[Path]:

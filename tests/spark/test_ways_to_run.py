@@ -16,8 +16,8 @@ import pytest
 from millstream.kafka.detached import DetachedBroker
 
 from . import submitted_app
-from .cluster import Cluster, can_hide, left_below, running_below, standalone
-from .crashes import wait_until
+from .cluster import Cluster, can_hide, left_below, standalone
+from .crashes import started_with, wait_until
 
 _SPARK = Path(pyspark.__file__).parent
 #: A Python without anything of this environment's but what Spark itself brings to executors.
@@ -60,21 +60,28 @@ def test_spark_submit_with_a_plain_script_and_then_executors_without_millstream(
             assert counts(written, 3) == {"HELLO": [1, 2], "WORLD": [1]}
             assert cluster.workers[0].runs(), "lanes are on the cluster's machine"
         finally:
-            os.killpg(process.pid, signal.SIGKILL)  # the JVM and the script at once
-            process.wait()
+            _kill(process, short_tempdir)
         _wait_for_nothing(cluster, short_tempdir)
         _refused_without_millstream(cluster, broker, read, tmp_path)
 
 
+def _kill(submitted: subprocess.Popen[bytes], temporary: Path) -> None:
+    """Kill the JVM of spark-submit and the script, its child."""
+    for process in started_with("TMPDIR", str(temporary)):
+        is_script = process.parent == submitted.pid and submitted_app.__file__ in process.command
+        if is_script or process.pid == submitted.pid:
+            os.kill(process.pid, signal.SIGKILL)
+    submitted.wait()
+
+
 def _wait_for_nothing(cluster: Cluster, driver: Path) -> None:
-    machines = [(worker.directory, worker.process.pid) for worker in cluster.workers] + [(driver, None)]
+    """Neither processes nor files are left on any machine, soon."""
 
     def left() -> list[object]:
-        return [
-            found
-            for directory, worker in machines
-            for found in [*running_below(directory, but=worker), *left_below(directory)]
-        ]
+        found: list[object] = [*started_with("TMPDIR", str(driver)), *left_below(driver)]
+        for worker in cluster.workers:
+            found += [*worker.processes(), *worker.runs()]
+        return found
 
     try:
         wait_until(lambda: not left(), "nothing to be left", 15)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import json
 import sys
 import time
@@ -101,10 +102,12 @@ class TopicsReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if self._lazy is None:
             from millstream.kafka.admin import Admin
             from millstream.spark.calls.label import label_of
+            from millstream.spark.calls.run_directory import remove_if_left_over
             from millstream.spark.calls.shipping import unpacked
             from millstream.spark.driver.admission import Admission
 
             sys.excepthook = _without_the_jvm
+            atexit.register(remove_if_left_over, self._control.directory)
             # This process is a child of Spark's JVM, which may be older than the driver: spark-submit's is.
             sys.path += [entry for entry in label_of(self._bytes).module_path if entry not in sys.path]
             program = unpacked(self._bytes)
