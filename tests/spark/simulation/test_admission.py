@@ -18,8 +18,8 @@ from .large import BUYS, LANES, ORDERS, PARTITIONS, Broker, cpu_seconds, program
 
 #: Brokers take no larger commit unless `message.max.bytes` says so.
 _LARGEST_COMMIT = 1_000_000
-#: What a broker keeps of a committed offset beside group, topic and metadata.
-_OFFSET_BYTES = 70
+#: What a broker keeps of a committed offset beside its topic and metadata, measured on one.
+_OFFSET_BYTES = 60
 
 
 class Driver:
@@ -76,11 +76,11 @@ def test_four_times_the_partitions_take_not_much_more_than_four_times_as_long(tm
 
 
 def test_what_is_committed_after_a_batch_fits_into_one_request(tmp_path: Path) -> None:
-    """It is one record batch in the broker's own topic; with about 2,500 input partitions it is too large."""
+    """It is one batch of records in a topic of the broker's own. One that is too large gets "unknown broker error"."""
     found = program(tmp_path, processing_guarantee="at_least_once")
     offsets = {(at.topic, at.partition): at for at in progress_of(found, reports(found))}
     size = sum(len(f"{topic}{at.metadata}") + _OFFSET_BYTES for (topic, _), at in offsets.items())
-    assert size < _LARGEST_COMMIT, "740 kB, measured; half of that under exactly_once_v2"
+    assert size < 0.7 * _LARGEST_COMMIT, "650 kB, measured; half of that under exactly_once_v2"
 
 
 def reports(found: Program) -> list[dict[str, Any]]:
