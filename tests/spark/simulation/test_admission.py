@@ -80,7 +80,7 @@ def test_what_is_committed_after_a_batch_fits_into_one_request(tmp_path: Path) -
     found = program(tmp_path, processing_guarantee="at_least_once")
     offsets = {(at.topic, at.partition): at for at in progress_of(found, reports(found))}
     size = sum(len(f"{topic}{at.metadata}") + _OFFSET_BYTES for (topic, _), at in offsets.items())
-    assert size < 0.7 * _LARGEST_COMMIT, "650 kB, measured; half of that under exactly_once_v2"
+    assert size < _LARGEST_COMMIT, "650 kB, measured, and more where the address of the checkpoint is long"
 
 
 def reports(found: Program) -> list[dict[str, Any]]:
