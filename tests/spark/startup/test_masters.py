@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from typing import Any
 
 import pytest
@@ -35,13 +36,19 @@ def test_a_standalone_cluster_chooses_the_drivers_address() -> None:
     assert found["spark.sql.adaptive.enabled"] == "false"
 
 
-def test_kubernetes_gets_an_address_an_image_and_memory() -> None:
+def test_kubernetes_gets_an_address_an_image_and_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(socket, "gethostbyname", lambda name: "10.1.2.3")
     found = settings("k8s://https://host:6443", spark={**_IMAGE, "spark.executor.cores": 4})
     assert found["spark.kubernetes.container.image"] == "registry/millstream:1"
     assert found["spark.driver.bindAddress"] == "0.0.0.0"  # noqa: S104 - in a pod
-    assert found["spark.driver.host"].count(".") == 3, "an address: other pods do not know the name of this one"
+    assert found["spark.driver.host"] == "10.1.2.3", "other pods do not know the name of this one"
     lanes = 4 * (LANE_BASE_BYTES // _MEGABYTE + 256 + 10)
     assert found["spark.executor.memoryOverhead"] == f"{lanes + 384}m"
+
+
+def test_where_only_spark_can_find_out_the_drivers_address(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(socket, "gethostbyname", lambda name: "127.0.1.1")
+    assert "spark.driver.host" not in remote_defaults("k8s://host", StreamsConfig(), _IMAGE)
 
 
 def test_what_was_said_about_the_driver_stays() -> None:

@@ -6,6 +6,7 @@ import os
 import re
 import socket
 from collections.abc import Mapping
+from ipaddress import ip_address
 
 from millstream.config import StreamsConfig
 from millstream.errors import ArgumentError
@@ -99,7 +100,9 @@ def remote_defaults(master: str, config: StreamsConfig, known: Mapping[str, str]
                 f"spark={{{_IMAGES[0]!r}: 'registry/millstream:tag'}}, or --spark {_IMAGES[0]}=registry/millstream:tag",
             )
         # The name of a pod means nothing to other pods, its address does; and that of a service cannot be bound.
-        found |= {"spark.driver.host": _own_address(), "spark.driver.bindAddress": "0.0.0.0"}  # noqa: S104
+        found["spark.driver.bindAddress"] = "0.0.0.0"  # noqa: S104
+        if "spark.driver.host" not in known and (address := _own_address()) is not None:
+            found["spark.driver.host"] = address
     return {name: value for name, value in found.items() if name not in known}
 
 
@@ -123,5 +126,10 @@ def size_bytes(text: str) -> int:
     return int(found[1]) * _UNITS[found[2].lower() or "m"]
 
 
-def _own_address() -> str:
-    return socket.gethostbyname(socket.gethostname())
+def _own_address() -> str | None:
+    """This machine's, as others know it; None if only Spark can find out."""
+    try:
+        found = socket.gethostbyname(socket.gethostname())
+    except OSError:
+        return None
+    return None if ip_address(found).is_loopback else found
