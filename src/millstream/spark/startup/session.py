@@ -22,7 +22,7 @@ from millstream.spark.startup.masters import check_master, cores_here, remote_de
 from millstream.spark.startup.masters import is_here as is_here
 from millstream.spark.startup.signals import signals_are_the_drivers
 
-_MASTER, _NAME = "spark.master", "spark.app.name"
+_MASTER, _NAME, _PROGRESS = "spark.master", "spark.app.name", "spark.ui.showConsoleProgress"
 #: On this machine Spark may run so many tasks more than an application has lanes. Lanes of SQL keep theirs as long as
 #: they run; what else runs in this process would wait for them for ever. A task that is not there takes nothing.
 _SPARE_TASKS = 64
@@ -37,7 +37,7 @@ _DEFAULTS = {
     "spark.ui.enabled": "false",
     "spark.sql.adaptive.enabled": "false",
     "spark.sql.execution.pyspark.binaryAsBytes": "true",
-    "spark.ui.showConsoleProgress": "false",
+    _PROGRESS: "false",
     # Spark's default forks processes for every file of a local checkpoint.
     "spark.sql.streaming.checkpointFileManagerClass": (
         "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
@@ -70,6 +70,7 @@ def spark_session(config: StreamsConfig, given: SparkSession | None = None) -> S
     refuse_connect(given, told)
     active = given or SparkSession.getActiveSession()
     if active is not None:
+        _use_this_python(active)
         return active
     master = config.master or (None if is_submitted() else config.spark_master)
     if master is not None:
@@ -100,7 +101,9 @@ def is_submitted() -> bool:
 def _known_to_spark(master: str | None, told: Mapping[str, str]) -> dict[str, str]:
     """What Spark was told by us, by spark-submit or by spark-defaults.conf. Starts its JVM if need be."""
     conf = SparkConf(loadDefaults=False)
-    for name, value in {**({} if master is None else {_MASTER: master}), **told}.items():
+    # A JVM that is started for Python shows bars of progress unless it is told at once.
+    start = {_PROGRESS: _DEFAULTS[_PROGRESS], **({} if master is None else {_MASTER: master}), **told}
+    for name, value in start.items():
         conf.set(name, value)
     SparkContext._ensure_initialized(conf=conf)
     return dict(SparkConf().getAll())
@@ -159,6 +162,13 @@ def _choose_python(wanted: str | None = None, *, local: bool) -> None:
         os.environ["MILLSTREAM_PYTHON"] = sys.executable
         # spark-submit heeds the setting; a process that starts Spark itself has to.
         os.environ["PYSPARK_PYTHON"] = wanted or (str(_WORKER_PYTHON) if quick else sys.executable)
+
+
+def _use_this_python(session: SparkSession) -> None:
+    """Have a session on this machine use this Python, if nobody has said which: Spark takes the first on the path."""
+    context = session.sparkContext
+    if "PYSPARK_PYTHON" not in os.environ and is_here(str(context.master)):
+        context.pythonExec = sys.executable
 
 
 def lanes_of(session: SparkSession) -> int:
