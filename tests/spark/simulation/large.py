@@ -1,6 +1,6 @@
 """An application on paper: a thousand partitions and two hundred lanes, of the real plan, admission, lanes and files.
 
-Nothing is faked but the broker's answers. Times are CPU times of the thread, so that nothing else on the machine counts.
+Nothing is faked but the broker's answers. Times are CPU times of the thread: nothing else on the machine counts.
 """
 
 from __future__ import annotations
