@@ -18,7 +18,7 @@ from pathlib import Path
 
 import pyspark
 
-from .crashes import wait_until
+from .crashes import Process, started_with, wait_until
 
 _CLASSES = str(Path(pyspark.__file__).parent / "bin" / "spark-class")
 _HIDING = 'mount -t tmpfs none "$1" && shift && exec "$@"'
@@ -47,13 +47,17 @@ class Worker:
                         found += 1
         return found
 
+    def processes(self) -> list[Process]:
+        """What runs on this machine beside Spark's worker: executors, their Python workers, lanes."""
+        return [p for p in started_with("TMPDIR", str(self.directory)) if p.pid != self.process.pid]
+
     def is_registered(self) -> bool:
         """Whether the master knows it."""
         return "Successfully registered" in (self.directory / "worker.log").read_text()
 
     def runs(self) -> list[Path]:
-        """What applications have left in its temporary directory."""
-        return list(self.directory.glob("millstream-*/*"))
+        """What applications have left in its temporary directory: sockets and logs of lanes, files of stores."""
+        return left_below(self.directory)
 
 
 @dataclass(frozen=True)
@@ -64,6 +68,11 @@ class Cluster:
     workers: list[Worker]
     #: Where workers do not see what others have.
     hidden: Path
+
+
+def left_below(temporary: Path) -> list[Path]:
+    """What applications have left in a temporary directory; the user's own directory of runs stays, empty."""
+    return [*temporary.glob("millstream-*/*"), *temporary.glob("millstream/*")]
 
 
 def can_hide() -> bool:

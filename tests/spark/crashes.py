@@ -52,7 +52,12 @@ class Process:
 
 def processes(tag: str) -> list[Process]:
     """The processes that were started with a tag in their environment, and their children."""
-    wanted = f"{_TAG}={tag}".encode()
+    return started_with(_TAG, tag)
+
+
+def started_with(variable: str, value: str) -> list[Process]:
+    """The processes that have a variable in their environment, and their children."""
+    wanted = f"{variable}={value}".encode()
     found = []
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():

@@ -22,7 +22,7 @@ def test_an_executor_dies_and_nothing_is_left_when_the_application_ends(tmp_path
         assert all(worker.runs() for worker in cluster.workers), "every machine has lanes"
         assert cluster.workers[0].kill_executors() == 1
         finish(app, feed, results)
-        wait_until(lambda: not any(worker.runs() for worker in cluster.workers), "nothing to be left", 15)
+        wait_until(lambda: not any(w.runs() or w.processes() for w in cluster.workers), "nothing to be left", 15)
 
         elsewhere = App(broker.bootstrap_servers, cluster.hidden, cluster.master, "memory")
         with pytest.raises(AssertionError, match="the application ended"):

@@ -60,6 +60,10 @@ class Plan:
         self.tasks = [
             TaskId(part.id, partition) for part in self.parts.values() for partition in range(part.partitions)
         ]
+        #: The place of each sub-topology's first task: with many tasks, looking for one in the list takes long.
+        self._first: dict[int, int] = {}
+        for place, task_id in enumerate(self.tasks):
+            self._first.setdefault(task_id.sub_topology, place)
         self._readers: dict[str, list[int]] = {}
         for part in self.parts.values():
             for topic in part.topics:
@@ -76,7 +80,7 @@ class Plan:
 
     def lane_of(self, task_id: TaskId, lanes: int) -> int:
         """The lane that owns a task."""
-        return self.tasks.index(task_id) % lanes
+        return (self._first[task_id.sub_topology] + task_id.partition) % lanes
 
     def reading_lane(self, topic: str, partition: int, lanes: int) -> int:
         """The lane that reads a partition: the one of the first task that takes it in wave 0, else any fixed one."""

@@ -125,6 +125,13 @@ def test_a_lane_that_asks_for_the_program_gets_it(run: Run) -> None:
     assert len(lane.messages) == 3
 
 
+def test_a_lane_that_cannot_read_the_program_is_not_asked_to_run_it(run: Run) -> None:
+    failed = described(StreamsError("module rules is missing"))
+    lane = run.lane(lambda message: {"error": failed} if "program" in message else {"need_program": True})
+    assert run.error().primary == "module rules is missing"
+    assert len(lane.messages) == 2
+
+
 def test_an_error_of_a_lane_is_the_callers(run: Run) -> None:
     failed = ProcessingError("a function failed", detail="at a record", hint="mend it")
     lane = run.lane(lambda message: {"error": described(failed)})

@@ -97,6 +97,17 @@ def test_a_wave_writes_its_outputs_with_a_marker_and_keeps_its_state(
     assert told["tasks"]["0_0"]["state"] == Version(0, 0)
 
 
+def test_a_lane_that_is_closed_leaves_no_directories_of_stores(
+    kafka: Kafka, make_lane: MakeLane, tmp_path: Path
+) -> None:
+    kafka.add("in", 0, "a")
+    lane, state = make_lane(state_dir=tmp_path / "stores"), tmp_path / "stores" / "app"
+    lane.run(request(0, {IN: (0, 1)}))
+    assert [path.name for path in state.iterdir()] == ["0_0"]
+    lane.close()
+    assert not state.exists()
+
+
 def test_changes_and_input_offsets_are_in_the_same_commit(kafka: Kafka, make_lane: MakeLane) -> None:
     kafka.add("in", 0, "a", "b", "a")
     answer = make_lane(with_changelogs=True).run(request(1, {IN: (0, 3)}))

@@ -151,6 +151,23 @@ def test_a_preparation_that_fails_is_met_again_by_the_first_batch(process: Proce
         assert "rows" in ask(client, REQUEST)
 
 
+def test_a_program_that_cannot_be_read_here_is_told_and_asked_for_again(
+    process: Process, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patched:
+
+        def fail(data: bytes) -> None:
+            raise StreamsError("module rules is missing")
+
+        patched.setattr(server, "unpacked", fail)
+        with process.connected() as client:
+            assert ask(client, PROGRAM)["error"]["primary"] == "module rules is missing"
+            assert ask(client, REQUEST) == {"need_program": True}
+    with process.connected() as client:
+        assert ask(client, PROGRAM) == {"ok": True}
+        assert "rows" in ask(client, REQUEST)
+
+
 @pytest.mark.parametrize(
     ("error", "name", "primary"),
     [

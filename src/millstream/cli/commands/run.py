@@ -11,6 +11,7 @@ import typer
 from rich.console import Console
 
 from millstream.agents.host.worker import Worker
+from millstream.cli.cluster import Archives, Master, PyFiles, SparkOptions, spark_settings
 from millstream.cli.connection import ClientOptions, Servers, reaching
 from millstream.cli.listening import (
     AdvertisedHost,
@@ -42,7 +43,10 @@ def run(
     bootstrap_servers: Servers = None,
     client: ClientOptions = None,
     application_id: Annotated[str | None, typer.Option(help="the application's id")] = None,
-    master: Annotated[str | None, typer.Option(help="Spark's master, such as local[4] or spark://host:7077")] = None,
+    master: Master = None,
+    spark: SparkOptions = None,
+    py_files: PyFiles = None,
+    archives: Archives = None,
     threads: Annotated[int | None, typer.Option(help="cores to use without --master")] = None,
     exactly_once: Annotated[bool, typer.Option("--exactly-once", help="instead of at least once")] = False,
     checkpoint: Annotated[str | None, typer.Option(help="where a restart finds what it needs")] = None,
@@ -81,7 +85,8 @@ def run(
         "processing_guarantee": "exactly_once_v2" if exactly_once else None,
     }
     config = replace(config, **{name: value for name, value in changes.items() if value is not None})
-    config = reaching(config, bootstrap_servers, client)
+    executors = spark_settings(config.master, spark, py_files, archives)
+    config = replace(reaching(config, bootstrap_servers, client), spark={**config.spark, **executors})
     check(loaded.topology, config)
     around = _console() if console else None
     worker = None

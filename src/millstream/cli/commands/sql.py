@@ -15,6 +15,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from millstream.cli.cluster import Archives, Master, PyFiles, SparkOptions, spark_settings
 from millstream.cli.connection import ClientOptions, Servers, connection, settings
 from millstream.cli.interactive import Asked, Embedded, start_shell
 from millstream.cli.listening import Authorities
@@ -72,7 +73,10 @@ def sql(
         list[str] | None,
         typer.Option("--functions", "-f", metavar="MODULE", help="user functions: functions.py or package.module"),
     ] = None,
-    master: Annotated[str | None, typer.Option(help="Spark's master, such as local[4] or spark://host:7077")] = None,
+    master: Master = None,
+    spark: SparkOptions = None,
+    py_files: PyFiles = None,
+    archives: Archives = None,
     threads: Annotated[int, typer.Option(help="cores to use without --master")] = 1,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="tell nothing of the progress")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="the same as --output json")] = False,
@@ -84,6 +88,7 @@ def sql(
         application_id=service_id or "sql",
         master=master,
         num_stream_threads=threads,
+        spark=spark_settings(master, spark, py_files, archives),
     )
     if script is None:
         start_shell(

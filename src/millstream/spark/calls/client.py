@@ -80,8 +80,9 @@ def _answer(path: Path, lane: int, driver: int | None, program: bytes, request: 
             with _connected(path, lane, driver, label, doing) as connection:
                 answer = _ask(connection, request)
                 if "need_program" in answer:
-                    _ask(connection, {"program": program})
-                    answer = _ask(connection, request)
+                    answer = _ask(connection, {"program": program})
+                    if "error" not in answer:
+                        answer = _ask(connection, request)
                 return answer
         except LaneGone as gone:
             if tried == _TRIES:

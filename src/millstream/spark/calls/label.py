@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import secrets
 import struct
+import sys
 
 import msgspec
 
@@ -22,17 +23,20 @@ class Label(msgspec.Struct, frozen=True):
         hash_seed: Python's seed of hashes, the same in every lane: functions may depend on it, and state on them.
         max_poll_seconds: for how long a lane may be at one record.
         log_levels: of the driver's loggers by name, as lanes are to have them.
+        module_path: where the driver finds modules.
     """
 
     secret: bytes
     hash_seed: str
     max_poll_seconds: float
     log_levels: dict[str, int]
+    module_path: tuple[str, ...] = ()
 
 
 def new_label(max_poll_seconds: float) -> Label:
     """The label of a new run."""
-    return Label(secrets.token_bytes(_SECRET_BYTES), _hash_seed(), max_poll_seconds, levels())
+    path = tuple(entry for entry in sys.path if entry)
+    return Label(secrets.token_bytes(_SECRET_BYTES), _hash_seed(), max_poll_seconds, levels(), path)
 
 
 def labelled(label: Label, program: bytes) -> bytes:

@@ -45,9 +45,15 @@ def drivers_directory(run_id: str) -> Path:
     path = directory(run_id)
     (path / DRIVER).write_text(f"{os.getpid()} {birth(os.getpid())}")
     for other in path.parent.iterdir():
-        if other != path and _is_left_over(other):
-            shutil.rmtree(other, ignore_errors=True)
+        if other != path:
+            remove_if_left_over(other)
     return path
+
+
+def remove_if_left_over(path: Path) -> None:
+    """Remove the directory of a driver that is gone: one that was killed cannot do so itself."""
+    if _is_left_over(path):
+        shutil.rmtree(path, ignore_errors=True)
 
 
 def _is_left_over(path: Path) -> bool:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import pickle
+import socket
 
 import cloudpickle  # not PySpark's copy: a lane would have to import PySpark to read it
 
+from millstream.errors import StreamsError
 from millstream.spark.calls.label import labelled, new_label, without_label
 from millstream.spark.calls.unshippable import explain, forget_msgspec_caches
 from millstream.spark.program import Program
@@ -28,6 +30,17 @@ def shipped(program: Program) -> bytes:
 
 
 def unpacked(data: bytes) -> Program:
-    """The program that the driver sent: it came by Spark's ways, or from a client that knows the run's secret."""
-    program: Program = pickle.loads(without_label(data))  # noqa: S301 - see above
+    """The program that the driver sent: it came by Spark's ways, or from a client that knows the run's secret.
+
+    Raises:
+        StreamsError: it imports what is not on this machine.
+    """
+    try:
+        program: Program = pickle.loads(without_label(data))  # noqa: S301 - see above
+    except ModuleNotFoundError as error:
+        raise StreamsError(
+            f"module {error.name} is missing on {socket.gethostname()}",
+            detail="the application's functions import it",
+            hint="install it on all machines, or have Spark bring it there: --py-files, --archives",
+        ) from error
     return program

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import json
 import sys
 import time
@@ -100,10 +101,15 @@ class TopicsReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def _parts(self) -> tuple[Program, Admission]:
         if self._lazy is None:
             from millstream.kafka.admin import Admin
+            from millstream.spark.calls.label import label_of
+            from millstream.spark.calls.run_directory import remove_if_left_over
             from millstream.spark.calls.shipping import unpacked
             from millstream.spark.driver.admission import Admission
 
             sys.excepthook = _without_the_jvm
+            atexit.register(remove_if_left_over, self._control.directory)
+            # This process is a child of Spark's JVM, which may be older than the driver: spark-submit's is.
+            sys.path += [entry for entry in label_of(self._bytes).module_path if entry not in sys.path]
             program = unpacked(self._bytes)
             self._lazy = (program, Admission(program, Admin(program.config, timeout=_ANSWER_TIME), self._control))
         return self._lazy

@@ -39,22 +39,23 @@ class Sending:
             return results
         origin = self._version.wave * len(self._places) + self._places[task_id]
         outputs: list[OutputRecord] = []
+        kept: dict[str, list[OutputRecord]] = {}
         for topic, found in groupby(results, key=_TOPIC):
-            count = self._counts.get(topic)
-            if count is None:
-                outputs += found
-            else:
-                self._keep(topic, count, origin, list(found))
+            (kept.setdefault(topic, []) if topic in self._counts else outputs).extend(found)
+        for topic, records in kept.items():
+            self._keep(topic, self._counts[topic], origin, records)
         return outputs
 
     def _keep(self, topic: str, count: int, origin: int, records: list[OutputRecord]) -> None:
         """Put records of one repartition topic into the bundles of their partitions."""
-        bundles = self._bundles
-        into = [bundles.setdefault((topic, partition, origin), []) for partition in range(count)]
-        for at, (_, partition, key, value, timestamp, headers) in zip(
+        into: dict[int, list[RawRecord]] = {}  # few of the partitions, where there are many
+        for at, (_, chosen, key, value, timestamp, headers) in zip(
             partition_many([record[2] for record in records], count), records, strict=True
         ):
-            bundle = into[at if partition is None else partition]
+            partition = at if chosen is None else chosen
+            bundle = into.get(partition)
+            if bundle is None:
+                bundle = into[partition] = self._bundles.setdefault((topic, partition, origin), [])
             bundle.append((key, value, timestamp, headers, len(bundle)))
 
     def pass_on(self, read: Mapping[Partition, list[RawRecord]]) -> None:

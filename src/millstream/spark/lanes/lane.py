@@ -17,6 +17,7 @@ from millstream.spark.exchange.merging import merged
 from millstream.spark.exchange.parcels import STAGES, Parcel
 from millstream.spark.exchange.sending import Sending
 from millstream.spark.lanes.ahead import Done, WorkAhead
+from millstream.spark.lanes.context import leave_state_directories
 from millstream.spark.lanes.global_tables import GlobalTables
 from millstream.spark.lanes.producer import LaneProducer
 from millstream.spark.lanes.versioned_task import VersionedTask
@@ -303,6 +304,7 @@ class Lane:
         if self._producer is not None:
             self._producer.close()
         self._globals.close()
+        leave_state_directories(self._program)
 
     def _new_outputs(self) -> LaneProducer:
         if self._producer is not None:

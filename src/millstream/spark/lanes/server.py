@@ -188,7 +188,13 @@ def _converse(
             if "program" in request:
                 pulse.begin("its start")
                 set_levels(label_of(request["program"]).log_levels)
-                known, lane = lane, lane or Lane(unpacked(request["program"]), index)
+                known = lane
+                try:
+                    lane = lane or Lane(unpacked(request["program"]), index)
+                except MillstreamError as error:
+                    pulse.end()
+                    send(connection, {"error": described(error)})
+                    continue
                 send(connection, {"ok": True})
                 if known is None:
                     with contextlib.suppress(MillstreamError):  # the first batch meets it again, and tells

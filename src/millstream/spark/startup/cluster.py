@@ -7,6 +7,7 @@ import socket
 import time
 import uuid
 from collections.abc import Iterable, Iterator
+from importlib.metadata import version
 
 from pyspark.sql import SparkSession
 
@@ -20,7 +21,13 @@ _LOOK_SECONDS = 0.1
 #: Executors of a cold cluster come one after the other; when none has come for so long, these are all.
 _SETTLED_SECONDS = 2.0
 _SAY_SECONDS = 30.0
-_MISSING = "No module named 'millstream'"
+_PACKAGE = "millstream"
+#: What Python says where it is not there, or lies about in a way that nobody has installed.
+_MISSING = (f"No module named '{_PACKAGE}'", f"No package metadata was found for {_PACKAGE}")
+_BRING = (
+    "install it on all machines in this version, or ship an environment that has it: "
+    "--archives env.tar.gz#environment --spark spark.pyspark.python=./environment/bin/python"
+)
 
 
 def wait_for_executors(session: SparkSession) -> None:
@@ -39,7 +46,7 @@ def wait_for_executors(session: SparkSession) -> None:
 
 
 def check_executors(session: SparkSession, location: str) -> None:
-    """See that Millstream is there, and the checkpoint is the same place as here.
+    """See that Millstream is there in the same version, and the checkpoint is the same place as here.
 
     Args:
         session: Spark.
@@ -54,17 +61,24 @@ def check_executors(session: SparkSession, location: str) -> None:
     try:
         seen = session.sparkContext.parallelize(range(count), count).mapPartitions(_Look(location, name)).collect()
     except Exception as error:  # Spark's own, whatever they are
-        if _MISSING not in str(error):
+        if not any(missing in str(error) for missing in _MISSING):
             raise
         raise StreamsError(
             "Millstream is not installed on Spark's executors",
-            detail=_MISSING,
-            hint="install it there in this version, or ship an environment that has it (spark.archives)",
+            detail=f"their Python does not know the package {_PACKAGE}",
+            hint=_BRING,
         ) from error
     finally:
         checkpoint.remove(name)
-    if blind := sorted({host for host, problem in seen if problem is not None}):
-        problem = next(problem for _, problem in seen if problem is not None)
+    own = version(_PACKAGE)
+    if others := sorted({f"{theirs} on {host}" for host, theirs, _ in seen if theirs != own}):
+        raise StreamsError(
+            "Spark's executors have another version of Millstream",
+            detail=f"{own} here, {', '.join(others)}",
+            hint=_BRING,
+        )
+    if blind := sorted({host for host, _, problem in seen if problem is not None}):
+        problem = next(problem for _, _, problem in seen if problem is not None)
         raise StreamsError(
             "Spark's executors do not see the checkpoint",
             detail=f"{location} is another place on {', '.join(blind)}: {problem}",
@@ -85,15 +99,15 @@ class _Look:
         self._location = location
         self._name = name
 
-    def __call__(self, _: Iterable[int]) -> Iterator[tuple[str, str | None]]:
-        """The executor's host, and what is wrong there."""
+    def __call__(self, _: Iterable[int]) -> Iterator[tuple[str, str, str | None]]:
+        """The executor's host, its version of Millstream, and what is wrong there."""
         problem = None
         try:
             if Checkpoint(self._location).read(self._name) is None:
                 problem = "what the driver wrote is not there"
         except StreamsError as error:
             problem = f"{error.primary} ({error.detail})"
-        yield socket.gethostname(), problem
+        yield socket.gethostname(), version(_PACKAGE), problem
 
 
 def _executors(session: SparkSession) -> int:

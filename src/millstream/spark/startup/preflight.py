@@ -8,6 +8,7 @@ from millstream.config import StreamsConfig
 from millstream.jvm.java import find_java
 from millstream.spark.calls.unshippable import check_shippable
 from millstream.spark.driver.metrics import check_port
+from millstream.spark.startup.connect import refuse_connect
 from millstream.task.serdes import node_serdes, store_with_serdes
 from millstream.task.stores import store_topic, used_stores
 from millstream.topology.nodes import ProcessorNode
@@ -28,11 +29,12 @@ def check(topology: Topology, config: StreamsConfig) -> None:
 
 
 def check_java() -> None:
-    """Refuse to start Spark without Java; a session that runs has one.
+    """Refuse to start Spark without Java, or as Spark Connect; a session that runs has a Java.
 
     Raises:
         MillstreamError: there is none, or it is too old.
     """
+    refuse_connect()
     if SparkSession.getActiveSession() is None:
         find_java()
 

@@ -5,21 +5,24 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
-import re
 import sys
 import threading
+from collections.abc import Mapping
 from pathlib import Path
 
+from pyspark import SparkConf, SparkContext
 from pyspark.sql import SparkSession
 
 from millstream.config import StreamsConfig
 from millstream.spark.failures import is_news
 from millstream.spark.startup import class_archive
+from millstream.spark.startup.connect import refuse_connect
 from millstream.spark.startup.log_file import OPTION, log_file, start_is_logged
+from millstream.spark.startup.masters import check_master, cores_here, remote_defaults
+from millstream.spark.startup.masters import is_here as is_here
 from millstream.spark.startup.signals import signals_are_the_drivers
 
-#: A failed task is tried again; Spark's local mode would not do that by itself.
-_LOCAL_TRIES = 4
+_MASTER, _NAME, _PROGRESS = "spark.master", "spark.app.name", "spark.ui.showConsoleProgress"
 #: On this machine Spark may run so many tasks more than an application has lanes. Lanes of SQL keep theirs as long as
 #: they run; what else runs in this process would wait for them for ever. A task that is not there takes nothing.
 _SPARE_TASKS = 64
@@ -34,7 +37,7 @@ _DEFAULTS = {
     "spark.ui.enabled": "false",
     "spark.sql.adaptive.enabled": "false",
     "spark.sql.execution.pyspark.binaryAsBytes": "true",
-    "spark.ui.showConsoleProgress": "false",
+    _PROGRESS: "false",
     # Spark's default forks processes for every file of a local checkpoint.
     "spark.sql.streaming.checkpointFileManagerClass": (
         "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
@@ -52,36 +55,81 @@ _DEFAULTS = {
 _LOOPBACK = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
 
 
-def spark_session(config: StreamsConfig) -> SparkSession:
-    """The session of this process, made if there is none."""
-    active = SparkSession.getActiveSession()
+def spark_session(config: StreamsConfig, given: SparkSession | None = None) -> SparkSession:
+    """The session of this process, made if there is none.
+
+    Args:
+        config: where and how Spark runs. Without `master` it is where spark-submit says, if that has started this
+            process, else on this machine.
+        given: the session to use.
+
+    Raises:
+        MillstreamError: it is of Spark Connect, or something is missing for such a master.
+    """
+    told = {name: str(value) for name, value in config.spark.items()}
+    refuse_connect(given, told)
+    active = given or SparkSession.getActiveSession()
     if active is not None:
+        _use_this_python(active)
         return active
-    here = _local(config)
-    _choose_python(local=here is not None)
-    builder = SparkSession.builder.appName(config.application_id)
-    placed, file = {"spark.master": str(config.master)}, None
-    if is_here(config.spark_master):
-        placed |= _LOOPBACK
-    if here is not None:
-        lanes, tries = here
-        file = None if _has_own_logging() else log_file(config)
-        jvm = " ".join([LOCAL_JVM, *_logging(file), *class_archive.options_to_use()])
-        placed |= {
-            "spark.master": f"local[{lanes + _SPARE_TASKS},{tries}]",
-            "spark.driver.extraJavaOptions": jvm,
-            "spark.default.parallelism": str(lanes),
-            **({} if file is None else {OPTION: str(file)}),
-        }
-    for name, value in {**_DEFAULTS, **placed, **{key: str(value) for key, value in config.spark.items()}}.items():
-        builder = builder.config(name, value)
-    with signals_are_the_drivers(local=here is not None), start_is_logged(file):
+    master = config.master or (None if is_submitted() else config.spark_master)
+    if master is not None:
+        check_master(master)
+    local = not is_submitted() and cores_here(str(master)) is not None
+    _choose_python(told.get("spark.pyspark.python"), local=local)
+    file = log_file(config) if local and not _has_own_logging() else None
+    with signals_are_the_drivers(local=local), start_is_logged(file):
+        # On this machine the JVM is started with all that it is told: it must be there soon, and nobody else tells it.
+        known = {} if local else _known_to_spark(master, told)
+        settings = _settings(config, master or known[_MASTER], known | told, file)
+        builder = SparkSession.builder
+        for name, value in settings.items():
+            builder = builder.config(name, value)
         session = builder.getOrCreate()
     session.sparkContext.setLogLevel("ERROR")
     logging.getLogger("py4j.clientserver").addFilter(is_news)
-    if here is not None:
+    if local:
         threading.Thread(target=_warm_up, args=(session,), name="warm-up", daemon=True).start()
     return session
+
+
+def is_submitted() -> bool:
+    """Whether spark-submit has started this process: its JVM is there already, and has its settings."""
+    return "PYSPARK_GATEWAY_PORT" in os.environ
+
+
+def _known_to_spark(master: str | None, told: Mapping[str, str]) -> dict[str, str]:
+    """What Spark was told by us, by spark-submit or by spark-defaults.conf. Starts its JVM if need be."""
+    conf = SparkConf(loadDefaults=False)
+    # A JVM that is started for Python shows bars of progress unless it is told at once.
+    start = {_PROGRESS: _DEFAULTS[_PROGRESS], **({} if master is None else {_MASTER: master}), **told}
+    for name, value in start.items():
+        conf.set(name, value)
+    SparkContext._ensure_initialized(conf=conf)
+    return dict(SparkConf().getAll())
+
+
+def _settings(config: StreamsConfig, master: str, known: Mapping[str, str], file: Path | None) -> dict[str, str]:
+    """What Spark is told: what it knows stays as it is.
+
+    Args:
+        config: the application's.
+        master: where.
+        known: what users have said, here or elsewhere.
+        file: where a JVM that is still to be started logs.
+    """
+    # spark-submit knows a name, too: that of the script.
+    here, placed = cores_here(master), {_MASTER: master, _NAME: str(config.spark.get(_NAME, config.application_id))}
+    if here is not None:
+        cores, tries = here
+        placed[_MASTER] = f"local[{cores + _SPARE_TASKS},{tries}]"
+        jvm = [LOCAL_JVM, *_logging(file), *class_archive.options_to_use()]
+        usual = {"spark.default.parallelism": str(cores), "spark.driver.extraJavaOptions": " ".join(jvm)}
+        if file is not None:
+            usual[OPTION] = str(file)
+    else:
+        usual = {} if is_here(master) else remote_defaults(master, config, known)
+    return _DEFAULTS | (_LOOPBACK if is_here(master) else {}) | usual | dict(known) | placed
 
 
 def _warm_up(session: SparkSession) -> None:
@@ -102,8 +150,8 @@ def _logging(file: Path | None) -> list[str]:
     return [f"-Dlog4j2.configurationFile={_LOGGING.as_uri()}", f'"-Dmillstream.log={file}"']
 
 
-def _choose_python(*, local: bool) -> None:
-    """Have Spark's processes use this Python; those on this machine start it in a quicker way.
+def _choose_python(wanted: str | None = None, *, local: bool) -> None:
+    """Have Spark's processes use this Python unless told otherwise; those on this machine start it in a quicker way.
 
     Those on this machine find the modules that this process finds: what lies beside the file that was started, too.
     """
@@ -112,25 +160,17 @@ def _choose_python(*, local: bool) -> None:
     if "PYSPARK_PYTHON" not in os.environ:
         quick = local and os.access(_WORKER_PYTHON, os.X_OK)
         os.environ["MILLSTREAM_PYTHON"] = sys.executable
-        os.environ["PYSPARK_PYTHON"] = str(_WORKER_PYTHON) if quick else sys.executable
+        # spark-submit heeds the setting; a process that starts Spark itself has to.
+        os.environ["PYSPARK_PYTHON"] = wanted or (str(_WORKER_PYTHON) if quick else sys.executable)
 
 
-def is_here(master: str) -> bool:
-    """Whether all of Spark's processes are on this machine."""
-    return master.startswith("local")
+def _use_this_python(session: SparkSession) -> None:
+    """Have a session on this machine use this Python, if nobody has said which: Spark takes the first on the path."""
+    context = session.sparkContext
+    if "PYSPARK_PYTHON" not in os.environ and is_here(str(context.master)):
+        context.pythonExec = sys.executable
 
 
 def lanes_of(session: SparkSession) -> int:
     """How many lanes to use: one for each core that Spark has."""
     return max(1, session.sparkContext.defaultParallelism)
-
-
-def _local(config: StreamsConfig) -> tuple[int, int] | None:
-    """How many lanes an application has on this machine, and tries a task; None if its master is elsewhere."""
-    if config.master is None:
-        return config.num_stream_threads, _LOCAL_TRIES
-    found = re.fullmatch(r"local(?:\[(\d+|\*)(?:\s*,\s*(\d+))?\])?", config.master)
-    if found is None:
-        return None
-    lanes, tries = found.groups()
-    return (os.cpu_count() or 1) if lanes == "*" else int(lanes or 1), int(tries or _LOCAL_TRIES)

@@ -12,6 +12,7 @@ from typing import Annotated
 import typer
 from rich.console import Console as Terminal
 
+from millstream.cli.cluster import Archives, Master, PyFiles, SparkOptions, spark_settings
 from millstream.cli.connection import ClientOptions, Servers, connection, settings
 from millstream.cli.listening import (
     AdvertisedHost,
@@ -54,7 +55,10 @@ def server(
         list[str] | None,
         typer.Option("--functions", "-f", metavar="MODULE", help="user functions: functions.py or package.module"),
     ] = None,
-    master: Annotated[str | None, typer.Option(help="Spark's master, such as local[4] or spark://host:7077")] = None,
+    master: Master = None,
+    spark: SparkOptions = None,
+    py_files: PyFiles = None,
+    archives: Archives = None,
     threads: Annotated[int, typer.Option(help="lanes to run without --master", min=1)] = 2,
     token_file: TokenFile = None,
     users_file: UsersFile = None,
@@ -78,6 +82,7 @@ def server(
         client=reached.client,
         master=master,
         num_stream_threads=1 if master else threads,
+        spark=spark_settings(master, spark, py_files, archives),
     )
     http = replace(
         server_settings(
