@@ -117,7 +117,7 @@ class KafkaStreams:
             self._config = config = with_broker(self._config)
             self._runtime = runtime = runtime_for(self.topology, config, life)
             runtime.prepare()  # while Spark starts
-            self._spark = self._spark or spark_session(config)
+            self._spark = spark_session(config, self._spark)
             if config.metrics_port is not None:
                 self._metrics = MetricsServer(
                     config.application_id, runtime.statistics, config.metrics_port, config.metrics_host

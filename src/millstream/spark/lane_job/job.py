@@ -27,7 +27,8 @@ from millstream.spark.calls.unshippable import explain, forget_msgspec_caches
 from millstream.spark.lane_job.channel import Beat, Channel, Hangs, Hello, Printed, Said
 from millstream.spark.lane_job.worker import LanesOfServer
 from millstream.spark.startup.cluster import wait_for_executors
-from millstream.spark.startup.session import is_here, lanes_of
+from millstream.spark.startup.masters import is_here
+from millstream.spark.startup.session import lanes_of
 
 log = logging.getLogger("millstream.lanes")
 

@@ -88,7 +88,7 @@ def spark_session(config: StreamsConfig, given: SparkSession | None = None) -> S
         session = builder.getOrCreate()
     session.sparkContext.setLogLevel("ERROR")
     logging.getLogger("py4j.clientserver").addFilter(is_news)
-    if local:
+    if local and config.processing_mode == "micro_batch":
         threading.Thread(target=_warm_up, args=(session,), name="warm-up", daemon=True).start()
     return session
 
