@@ -210,6 +210,8 @@ def test_a_topology_is_drawn_without_a_style_of_its_own(world: World) -> None:
     assert 'data-topic="orders"' in found["svg"]
     assert {node["kind"] for node in found["nodes"].values()} == {"source", "processor", "sink"}
     assert world.ask("/console/api/topology/NONE").status == 404
+    assert world.got(f"/topology/{totals}/figures") == {part: found[part] for part in ("figures", "lags", "seen")}
+    assert world.ask("/console/api/topology/NONE/figures").status == 404
 
 
 def test_a_statement_is_drawn_without_being_run(world: World) -> None:

@@ -126,6 +126,7 @@ def test_its_topology_has_figures_and_tells_where_functions_are_written(world: W
     assert found["lags"] == {"events-0": 2}
     assert found["seen"]["nodes"]["KSTREAM-SOURCE-0000000000"]["rate"] == 7.0
     assert found["sql"] is None
+    assert world.got("/console/api/topology/shop/figures") == {part: found[part] for part in ("figures", "lags", "seen")}
     assert world.ask("/console/api/topology/other").status == 404
 
 

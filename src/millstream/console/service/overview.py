@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
 from millstream.console.history import Figures, History
+from millstream.console.kafka.ends import Ends
 from millstream.console.kafka.looking import Looking
 from millstream.errors import MillstreamError
 from millstream.kafka.admin import Partition
 from millstream.sql.engine.context import Context
 from millstream.sql.engine.queries import PersistentQuery
 from millstream.task.watching.watch import Seen
-
-#: Browsers that look at the same time share an answer of Kafka's.
-_ENDS_SECONDS = 2.0
 
 
 class Lanes(Protocol):
@@ -57,12 +54,9 @@ class Overview:
     ) -> None:
         self._context = context
         self._lanes = lanes
-        self._looking = looking
-        self._clock = clock
+        self._ends = Ends(looking, clock)
         #: How queries did in the last minutes.
         self.history = History(self._noted, clock)
-        self._ends: tuple[float, frozenset[Partition], dict[Partition, int]] = (0.0, frozenset(), {})
-        self._lock = threading.Lock()
 
     def close(self) -> None:
         """Take no more notes."""
@@ -80,7 +74,7 @@ class Overview:
         """How many records each query has not processed yet, by `topic-partition`; none if Kafka does not tell."""
         positions = {query: _positions(found) for query, found in self._lanes.told().items()}
         try:
-            ends = self._known_ends(frozenset(at for found in positions.values() for at in found))
+            ends = self._ends.of(frozenset(at for found in positions.values() for at in found))
         except MillstreamError:
             return {}
         written = {query.sink_topic for query in list(self._context().queries)}
@@ -101,15 +95,6 @@ class Overview:
             query: {"processed": found["process-total"], "lag": found["records-lag"]}
             for query, found in self._lanes.figures().items()
         }
-
-    def _known_ends(self, partitions: frozenset[Partition]) -> dict[Partition, int]:
-        with self._lock:
-            at, known, ends = self._ends
-            now = self._clock()
-            if now - at > _ENDS_SECONDS or not partitions <= known:
-                ends = self._looking.ends(partitions) if partitions else {}
-                self._ends = (now, partitions, ends)
-            return ends
 
     @staticmethod
     def _query(

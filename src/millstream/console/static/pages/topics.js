@@ -75,7 +75,7 @@ async function topic(place, name, session, signal, problem) {
     follow.textContent = "Stop";
     const { signal: left } = following;
     const lines = h("div", { id: "live" });
-    const status = h("p", { class: "soft", "aria-live": "polite" }, "Asking …");
+    const status = h("p", { class: "soft", id: "live-status", "aria-live": "polite" }, "Asking …");
     fill(records, status, lines);
     let total = 0, shown = [], after = null;
     try {
