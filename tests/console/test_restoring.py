@@ -1,0 +1,103 @@
+"""A restore and a standby, watched in Chromium: an application without its checkpoint, on a broker in no hurry."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+import pytest
+from confluent_kafka import Producer
+
+from millstream.config import StreamsConfig
+from millstream.jvm.java import find_java
+from millstream.kafka.admin import Admin
+from millstream.kafka.jars import kafka_jars
+from millstream.kafka.topics import NewTopic
+from millstream.server.settings import ServerSettings
+from millstream.server.views.serving import ServedViews
+
+from . import restored
+from .browser import Browser
+from .conftest import Served
+
+_ACCOUNTS = 1500
+#: Of Kafka's quota ten seconds' worth is free, and half of the changelog is more.
+_BYTES_A_SECOND = 3000
+_ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture
+def restoring(served: Served, tmp_path: Path) -> Iterator[str]:
+    """Where the console is of an application that has lost its checkpoint."""
+    with closing(Admin(StreamsConfig(bootstrap_servers=served.bootstrap_servers))) as admin:
+        admin.create_topics([NewTopic(restored.TOPIC, 2, {})])
+    producer = Producer({"bootstrap.servers": served.bootstrap_servers})
+    for number in range(_ACCOUNTS):
+        producer.produce(restored.TOPIC, "1", f"account-{number}")
+    assert producer.flush(30) == 0
+    command = [sys.executable, "-m", "tests.console.restored", served.bootstrap_servers, str(tmp_path / "ledger")]
+    environment = {**os.environ, "XDG_STATE_HOME": str(tmp_path)}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment, cwd=_ROOT) as process:  # noqa: S603
+        try:
+            _slow_down(served.bootstrap_servers)
+            assert process.stdout is not None
+            yield process.stdout.readline().strip()
+        finally:
+            process.terminate()
+
+
+def _slow_down(bootstrap_servers: str) -> None:
+    """Have the broker give the consumers of the second run only so much in a second; Kafka's own tool does that."""
+    classpath = os.pathsep.join(str(jar) for jar in kafka_jars())
+    command = [find_java(), "-cp", classpath, "kafka.admin.ConfigCommand", "--bootstrap-server", bootstrap_servers]
+    command += ["--alter", "--add-config", f"consumer_byte_rate={_BYTES_A_SECOND}"]
+    command += ["--entity-type", "clients", "--entity-name", restored.SLOW]
+    subprocess.run(command, check=True, capture_output=True)  # noqa: S603
+
+
+@contextmanager
+def _second_instance(served: Served, directory: Path) -> Iterator[str]:
+    """Another instance of the application's views; answers its name."""
+    views = ServedViews(restored.topology(), restored.config(served.bootstrap_servers, directory), ServerSettings())
+    views.start()
+    try:
+        yield views.views.instance.id
+    finally:
+        views.close()
+
+
+def test_a_restore_and_a_standby_are_seen_while_they_happen(
+    browser: Browser, served: Served, restoring: str, tmp_path: Path
+) -> None:
+    before, browser.url = browser.url, restoring
+    try:
+        browser.open("tasks")
+        browser.says("not read up yet", "#copies")  # its copies are made anew, too
+        share = browser.wait(lambda: _shares(browser, "#copies"))
+        browser.wait(lambda: any(one > other for one, other in zip(_shares(browser, "#copies"), share, strict=False)))
+        served.write(restored.TOPIC, "account-1", "1")  # the first batch, for which the tasks must be there
+        browser.wait(lambda: any(0 < one < 1 for one in _shares(browser, "#tasks")))
+        browser.says("left", "#tasks")
+        with _second_instance(served, tmp_path) as other:
+            browser.wait(lambda: _roles(browser, other) == {"active", "standby"})
+            assert _roles(browser, "this one") == {"active", "standby"}
+            browser.wait(lambda: len(browser.all("#tasks .badge.good")) == 2)  # both tasks are restored
+        assert browser.errors() == []
+    finally:
+        browser.url = before
+
+
+def _shares(browser: Browser, place: str) -> list[float]:
+    """How far the bars of a table are."""
+    script = f"return [...document.querySelectorAll('{place} progress')].map((bar) => bar.value)"
+    return [float(value) for value in browser.script(script)]
+
+
+def _roles(browser: Browser, instance: str) -> set[str]:
+    """As what an instance has partitions of the store."""
+    rows = [row.text for row in browser.all("#copies tbody tr")]
+    return {role for role in ("active", "standby") for row in rows if instance in row and role in row}
