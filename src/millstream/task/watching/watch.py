@@ -161,10 +161,14 @@ class Watch:
         before, trace = _done(task, is_flush), None
         if self._clock() >= max(self._free_at, self._not_before.get(kind, 0.0)):
             trace = Trace(lambda: _done(task, is_flush))
-            trace.begin()
+            if is_flush:
+                task.context.on_forwarding = trace.begin  # what caches write down before that would be traced in vain
+            else:
+                trace.begin()
         try:
             yield
         finally:
+            task.context.on_forwarding = None
             work = self._period.works.setdefault(kind, _Work())
             work.total += _done(task, is_flush) - before
             if trace is not None:
@@ -174,8 +178,9 @@ class Watch:
     def _take(self, trace: Trace, work: _Work, kind: tuple[str, bool], before: int) -> None:
         now = self._clock()
         self._free_at = now + trace.seconds / _TRACED_SHARE
-        if trace.entries:
-            self._not_before[kind] = now + _TRACE_SECONDS  # in between it is another's turn
+        if not trace.entries:
+            return
+        self._not_before[kind] = now + _TRACE_SECONDS  # in between it is another's turn
         work.entries.update(trace.entries)
         work.traced += trace.done - before if kind[1] else trace.records
         for node, found in trace.last.items():
