@@ -221,16 +221,28 @@ def test_a_statement_is_drawn_without_being_run(world: World) -> None:
         "SELECT * FROM totals WHERE id = 'a';",
         "CREATE STREAM o2 (a INT) WITH (kafka_topic='orders', value_format='JSON');"
         "CREATE STREAM o3 AS SELECT * FROM o2;",
+        "-- why?\nEXPLAIN SELECT * FROM orders EMIT CHANGES;",
+        "explain CREATE STREAM few AS SELECT id, amount FROM orders;",
+        f"EXPLAIN {next(iter(world.context.queries)).id};",
     ):
         assert "data-node" in world.got(f"/explain?sql={quote(sql)}")["svg"]
-    for sql in ("DROP STREAM large;", "SELECT * FROM none EMIT CHANGES;", "SELECT", "", "SHOW STREAMS;"):
+    for sql in (
+        "DROP STREAM large;",
+        "SELECT * FROM none EMIT CHANGES;",
+        "SELECT",
+        "",
+        "SHOW STREAMS;",
+        "EXPLAIN NONE;",
+    ):
         assert world.ask(f"/console/api/explain?sql={quote(sql)}").status == 400
     assert sorted(source.name for source in world.context.catalogue) == ["LARGE", "ORDERS", "TOTALS"]
     assert len(world.context.queries) == 2
 
 
 def test_names_for_statements_and_tables_that_can_be_asked(world: World) -> None:
-    found = {source["name"]: source for source in world.got("/names")["sources"]}
+    names = world.got("/names")
+    assert {"COUNT", "UCASE"} <= set(names["functions"])
+    found = {source["name"]: source for source in names["sources"]}
     assert found["TOTALS"]["asked"] is True
     assert found["ORDERS"]["asked"] is False
     assert found["TOTALS"]["columns"][0] == {"name": "ID", "type": "STRING", "key": True}

@@ -124,7 +124,11 @@ class ServiceConsoleApp(ConsoleApp):
 
     def _names(self, request: Request) -> Any:
         context = self._context()
-        return {"sources": sources_json(context), "queries": [query.id for query in list(context.queries)]}
+        return {
+            "sources": sources_json(context),
+            "queries": [query.id for query in list(context.queries)],
+            "functions": sorted(function.name for function in context.functions.describe()),
+        }
 
 
 class ServiceConsole(ServiceConsoleApp):

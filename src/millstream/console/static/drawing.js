@@ -126,6 +126,8 @@ function showDetails(details, found, part) {
     line("Time", seen && seen.share !== null && `${percent(seen.share)} of what goes into tasks${isHot(found, seen) ? ": a hot spot" : ""}`);
     line("Reads topics", known.topics?.join(", "));
     line("Stores", known.stores?.join(", "));
+    // Of a query, tables can be asked, and have names of their own.
+    if (found.sql === null) more.push(...(known.stores ?? []).map((name) => h("p", {}, h("a", { href: `#/state/${encodeURIComponent(name)}` }, `Rows of ${name}`))));
     line("Writes", known.target);
     line("Comes after", known.before?.join(", "));
     line("Goes on to", known.after?.join(", "));
