@@ -113,6 +113,9 @@ def test_how_it_does(world: World) -> None:
     assert "events" in application["sources"]
     assert found["history"]["lag"] == {"shop": [2.0]}
     assert found["history"]["batch"] == {"shop": [0.25]}
+    (last,) = found["history"]["times"]
+    assert world.got(f"/console/api/overview?after={last}")["history"]["times"] == []
+    assert world.ask("/console/api/overview?after=now").status == 400
     world.application.is_paused = True
     assert world.got("/console/api/overview")["state"] == "PAUSED"
     world.application.state, world.application.failure = State.ERROR, StreamsError("it broke")

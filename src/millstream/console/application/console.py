@@ -8,7 +8,7 @@ from starlette.requests import Request
 
 import millstream
 from millstream.config import StreamsConfig
-from millstream.console.app import ConsoleApp, asker_of
+from millstream.console.app import ConsoleApp, asker_of, number_of
 from millstream.console.application.restores import Restores
 from millstream.console.application.tasks import RunningTasks, copies_json, tasks_json
 from millstream.console.history import Figures, History
@@ -162,7 +162,7 @@ class ApplicationConsoleApp(ConsoleApp):
                     "errors": [] if running.failure is None else [str(running.failure)],
                 }
             ],
-            "history": self.history.told(),
+            "history": self.history.told(number_of(request, "after")),
             "lanes": len(running.lanes()),
             "totals": {name: round(value, 3) for name, value in metrics.items()},
         }

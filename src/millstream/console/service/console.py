@@ -7,7 +7,7 @@ from typing import Any
 
 from starlette.requests import Request
 
-from millstream.console.app import ConsoleApp, asker_of
+from millstream.console.app import ConsoleApp, asker_of, number_of
 from millstream.console.kafka.looking import KafkaLooking, Looking
 from millstream.console.kafka.pages import KafkaPages
 from millstream.console.service.explaining import explained
@@ -93,7 +93,7 @@ class ServiceConsoleApp(ConsoleApp):
         return {
             "state": self._service.state.value,
             "queries": self.overview.queries(),
-            "history": self.overview.history.told(),
+            "history": self.overview.history.told(number_of(request, "after")),
             "lanes": len(self._lanes.lanes),
             "pushQueries": [{"id": query.id, "sql": query.sql} for query in context.push_queries()],
             "sources": len(context.catalogue.sources),
