@@ -1,8 +1,10 @@
-"""A restore and a standby, watched in Chromium: an application without its checkpoint, and a broker in no hurry."""
+"""Restores, standbys and lanes that change, watched in Chromium."""
 
 from __future__ import annotations
 
+import json
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -26,7 +28,7 @@ from .conftest import Served
 
 _ACCOUNTS = 1000
 #: Of what Kafka allows, ten seconds' worth is free; the changelog is many times as long.
-_SLOWLY = ("--add-config", "consumer_byte_rate=1000")
+_SLOWLY = ("--add-config", "consumer_byte_rate=2000")
 _AT_ONCE = ("--delete-config", "consumer_byte_rate")
 _ROOT = Path(__file__).parents[2]
 
@@ -76,6 +78,7 @@ def test_a_restore_and_a_standby_are_seen_while_they_happen(
     before, browser.url = browser.url, restoring
     try:
         browser.open("tasks")
+        browser.errors()  # of whoever had it before
         browser.says("not read up yet", "#copies")  # its copies are made anew, too
         served.write(restored.TOPIC, "account-1", "1")  # the first batch, for which the tasks must be there
         browser.wait(lambda: any(0 < share < 1 for share in _shares(browser, "#tasks")))
@@ -102,3 +105,21 @@ def _roles(browser: Browser, instance: str) -> set[str]:
     """As what an instance has partitions of the store."""
     rows = [row.text for row in browser.all("#copies tbody tr")]
     return {role for role in ("active", "standby") for row in rows if instance in row and role in row}
+
+
+def test_slots_go_to_the_others_when_a_lane_dies_and_are_shared_again(admin_browser: Browser, served: Served) -> None:
+    browser = admin_browser
+    browser.open("lanes")
+    browser.wait(lambda: len(_slots(browser)) == 2)
+    here = json.loads(served.client().request("GET", "/console/api/lanes")[1])["here"]
+    os.kill(here[0]["process"], signal.SIGKILL)
+    browser.wait(lambda: _slots(browser) == [32])
+    browser.wait(lambda: sorted(_slots(browser)) == [16, 16])  # Spark has started it anew
+    browser.wait(lambda: str(here[0]["process"]) not in browser.text("#here"))
+    assert len(served.rows("SELECT id FROM totals;")) >= 8
+    assert browser.errors() == []
+
+
+def _slots(browser: Browser) -> list[int]:
+    """How many slots each lane of the service has."""
+    return [int(cell.text) for cell in browser.all("#lanes tbody td:nth-child(3)")]

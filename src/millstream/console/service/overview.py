@@ -79,10 +79,11 @@ class Overview:
             return {}
         written = {query.sink_topic for query in list(self._context().queries)}
         internal = tuple(query.application_id for query in list(self._context().queries))
+        writers = max(1, len(self._lanes.lanes))
         return {
             query: {
                 f"{at[0]}-{at[1]}": _lag(
-                    ends[at], position, in_transactions=at[0] in written or at[0].startswith(internal)
+                    ends[at], position, writers if at[0] in written or at[0].startswith(internal) else 0
                 )
                 for at, position in found.items()
                 if at in ends
@@ -129,6 +130,6 @@ def _positions(figures: Mapping[str, float]) -> dict[Partition, int]:
     return found
 
 
-def _lag(end: int, position: int, *, in_transactions: bool) -> int:
-    # After the last record of a transaction is Kafka's mark of its end, which nobody reads.
-    return max(0, end - position - in_transactions)
+def _lag(end: int, position: int, writers: int) -> int:
+    # After the last record there is Kafka's mark of the end of each writer's transaction, which nobody reads.
+    return max(0, end - position - writers)

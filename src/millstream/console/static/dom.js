@@ -75,7 +75,8 @@ export function ask(title, content, { yes = "OK", danger = false, only = false }
       h("h3", {}, title), content,
       h("div", { class: "row" },
         h("button", { class: danger ? "danger" : "main", type: "button", onclick: () => dialog.close("yes") }, yes),
-        only ? null : h("button", { type: "button", onclick: () => dialog.close("") }, "Cancel")));
+        // Who presses Enter without reading does no harm.
+        only ? null : h("button", { type: "button", autofocus: danger, onclick: () => dialog.close("") }, "Cancel")));
     dialog.addEventListener("close", () => { resolve(dialog.returnValue === "yes"); dialog.remove(); });
     document.body.append(dialog);
     dialog.showModal();

@@ -97,11 +97,12 @@ export async function sql({ content, parts, session, signal }) {
     answer.append(waiting);
     try {
       const entities = await statements(text, properties);
+      // What is explained is drawn first: its text is long.
+      for (const one of group.filter(isExplain)) await drawInto(ended(one.text));
       answer.append(...entities.length ? entities.map(shownEntity) : [h("p", {}, "Done.")]);
     } finally {
       waiting.remove();
     }
-    for (const one of group.filter(isExplain)) await drawInto(ended(one.text));
   }
 
   // What changes the service for others is asked about first, with what hangs on it.
