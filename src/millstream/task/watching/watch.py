@@ -28,7 +28,7 @@ from millstream.task.watching.tracing import Trace
 _PERIOD_SECONDS: Final = 1.0
 _PERIODS: Final = 8
 #: The same work is traced once in this time; and in all, at most this part of the time goes into traces.
-_TRACE_SECONDS: Final = 1.0
+_TRACE_SECONDS: Final = 2.0
 _TRACED_SHARE: Final = 0.01
 #: Each look makes the work wait for another thread: on a busy machine that is long.
 _LOOK_SECONDS: Final = 0.1
