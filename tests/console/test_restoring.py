@@ -109,9 +109,10 @@ def _roles(browser: Browser, instance: str) -> set[str]:
 def test_a_lane_that_dies_is_seen_to_be_replaced(admin_browser: Browser, served: Served) -> None:
     browser = admin_browser
     browser.open("lanes")
-    dead, _ = browser.wait(lambda: (found := _processes(browser)) and len(found) == 2 and found)
-    os.kill(dead, signal.SIGKILL)
-    browser.wait(lambda: dead not in (found := _processes(browser)) and len(found) == 2)  # Spark has started it anew
+    browser.wait(lambda: len(_processes(browser)) == 2)
+    before = _processes(browser)
+    os.kill(before[0], signal.SIGKILL)
+    browser.wait(lambda: len(_processes(browser)) == 2 and _processes(browser) != before)  # Spark has started it anew
     browser.wait(lambda: sorted(_slots(browser)) == [16, 16])  # and Kafka has shared out what it had
     assert len(served.rows("SELECT id FROM totals;")) >= 8
     assert browser.errors() == []
