@@ -109,10 +109,11 @@ def test_a_lane_that_dies_is_seen_to_be_replaced(admin_browser: Browser, served:
     browser = admin_browser
     browser.open("lanes")
     browser.wait(lambda: len(_processes(browser)) == 2)
-    before = _processes(browser)
+    before, at_work = _processes(browser), _at_work(browser)
     os.kill(before[0], signal.SIGKILL)
     browser.wait(lambda: len(_processes(browser)) == 2 and _processes(browser) != before)  # Spark has started it anew
-    browser.wait(lambda: sorted(_slots(browser)) == [16, 16])  # and Kafka has shared out what it had
+    browser.wait(lambda: sorted(_slots(browser)) == [16, 16])
+    browser.wait(lambda: _at_work(browser) == at_work)  # what it had to do is done again
     assert len(served.rows("SELECT id FROM totals;")) >= 8
     assert browser.errors() == []
 
@@ -120,6 +121,12 @@ def test_a_lane_that_dies_is_seen_to_be_replaced(admin_browser: Browser, served:
 def _processes(browser: Browser) -> list[int]:
     """The processes of the lanes of this server."""
     return sorted({int(cell.text.split()[0]) for cell in browser.all("#here tbody td:nth-child(2)")})
+
+
+def _at_work(browser: Browser) -> set[tuple[str, str]]:
+    """The tasks of queries that are at work in the lanes of this server."""
+    rows = [[cell.text for cell in row.find_elements("tag name", "td")] for row in browser.all("#here tbody tr")]
+    return {(row[2], task) for row in rows for task in row[3].split() if "_" in task}
 
 
 def _slots(browser: Browser) -> list[int]:
