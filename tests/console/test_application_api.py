@@ -13,6 +13,7 @@ import pytest
 
 from millstream.config import StreamsConfig
 from millstream.console.application.console import ApplicationConsoleApp
+from millstream.console.application.restores import Restores
 from millstream.errors import MillstreamError, StreamsError
 from millstream.hosting.restoring import LOGGER
 from millstream.server.guard import Guard
@@ -112,6 +113,9 @@ def test_how_it_does(world: World) -> None:
     assert "events" in application["sources"]
     assert found["history"]["lag"] == {"shop": [2.0]}
     assert found["history"]["batch"] == {"shop": [0.25]}
+    (last,) = found["history"]["times"]
+    assert world.got(f"/console/api/overview?after={last}")["history"]["times"] == []
+    assert world.ask("/console/api/overview?after=now").status == 400
     world.application.is_paused = True
     assert world.got("/console/api/overview")["state"] == "PAUSED"
     world.application.state, world.application.failure = State.ERROR, StreamsError("it broke")
@@ -126,6 +130,9 @@ def test_its_topology_has_figures_and_tells_where_functions_are_written(world: W
     assert found["lags"] == {"events-0": 2}
     assert found["seen"]["nodes"]["KSTREAM-SOURCE-0000000000"]["rate"] == 7.0
     assert found["sql"] is None
+    assert world.got("/console/api/topology/shop/figures") == {
+        part: found[part] for part in ("figures", "lags", "seen")
+    }
     assert world.ask("/console/api/topology/other").status == 404
 
 
@@ -142,6 +149,18 @@ def test_tasks_with_their_lanes_and_how_far_they_are_restored(world: World) -> N
     stale = copy["partitions"][0].pop("staleMs")  # by the clock
     assert isinstance(stale, int)
     assert copy["partitions"][0] == {"partition": 0, "standby": False, "position": 0, "end": 0}
+
+
+def test_a_restore_that_was_given_up_is_not_shown_for_ever() -> None:
+    now = [0.0]
+    restores = Restores(lambda: now[0])
+    restores.start()
+    logging.getLogger(LOGGER).warning("task 0_0: restored 2,000,000 records from Kafka in 4.9 s")
+    logging.getLogger(LOGGER).warning("task 0_1: restoring from Kafka, 41 % (823 records, 412 per second, 2 s left)")
+    assert restores.by_task().keys() == {"0_0", "0_1"}
+    now[0] = 60.0  # its lane was killed
+    assert restores.by_task().keys() == {"0_0"}
+    restores.stop()
 
 
 def test_its_dead_letters_are_where_it_says(world: World) -> None:

@@ -99,10 +99,16 @@ def test_rows_of_a_push_query_arrive_until_it_is_stopped(admin_browser: Browser,
 
 
 def test_an_error_is_marked_at_its_place(admin_browser: Browser) -> None:
-    admin_browser.open("sql")
-    admin_browser.one("#statement").send_keys("SELECT id\nFRM orders;", Keys.CONTROL + Keys.ENTER)
-    admin_browser.says("line 2:", "#answer")
-    assert admin_browser.text(".wrong").strip()
+    for statement, told, marked in (
+        ("SELECT id\nFRM orders;", "line 2:5", "orders"),
+        ("SHOW TABLES;\nSELECT id,\n  nope FROM orders EMIT CHANGES;", "cannot be resolved", "nope"),
+        ("\n\nSELECT * FROM odrers EMIT CHANGES;", "does not exist", "odrers"),
+    ):
+        admin_browser.open("sql")
+        admin_browser.one("#statement").send_keys(statement, Keys.CONTROL + Keys.ENTER)
+        admin_browser.says(told, "#answer .error")
+        assert admin_browser.text(".wrong") == marked
+    admin_browser.errors()  # a browser tells of each refusal
 
 
 def test_a_statement_is_drawn_before_it_is_run(admin_browser: Browser) -> None:
@@ -113,16 +119,30 @@ def test_a_statement_is_drawn_before_it_is_run(admin_browser: Browser) -> None:
     admin_browser.one("#draw").click()
     admin_browser.says("What would run", "#answer")
     assert len(admin_browser.all("#answer [data-node]")) > 4
-    assert admin_browser.errors() == []
+    admin_browser.open("sql")
+    admin_browser.one("#statement").send_keys(
+        "EXPLAIN SELECT id, amount FROM orders WHERE amount > 5 EMIT CHANGES;", Keys.CONTROL + Keys.ENTER
+    )
+    admin_browser.says("What would run", "#answer")
+    assert admin_browser.all("#answer [data-node]")
+    assert admin_browser.text("#answer dl")
 
 
 def test_what_hangs_on_a_table_is_told_before_it_is_dropped(admin_browser: Browser, served: Served) -> None:
     served.run("CREATE TABLE brief AS SELECT id, COUNT(*) AS n FROM orders GROUP BY id;")
     admin_browser.open("sql")
-    admin_browser.one("#statement").send_keys("DROP TABLE brief;", Keys.CONTROL + Keys.ENTER)
+    admin_browser.one("#statement").send_keys("DROP STREAM orders; DROP TABLE brief;", Keys.CONTROL + Keys.ENTER)
+    admin_browser.says("CTAS_TOTALS", "dialog")  # which reads it
+    admin_browser.says("ends the query CTAS_BRIEF", "dialog")
+    admin_browser.one("dialog").send_keys(Keys.ESCAPE)
+    admin_browser.says("Nothing was run", "#answer")
+    admin_browser.open("sql")
+    statements = "-- it is not needed any more\nSHOW TABLES;\nDROP TABLE brief;"
+    admin_browser.one("#statement").send_keys(statements, Keys.CONTROL + Keys.ENTER)
     admin_browser.says("ends the query CTAS_BRIEF", "dialog")
     admin_browser.one("dialog button.danger").click()
     admin_browser.says("SUCCESS", "#answer")
+    assert admin_browser.errors() == []
 
 
 def test_rows_of_a_table_by_key_beginning_and_range(admin_browser: Browser) -> None:
@@ -175,6 +195,12 @@ def test_a_record_is_written_and_followed_live(admin_browser: Browser, served: S
     admin_browser.one("dialog button.main").click()
     admin_browser.says("cinnamon", "#live")
     admin_browser.one("#follow").click()
+    served.write("orders", "long-one", "x" * 5000 + "the end")
+    admin_browser.one("form button.main").click()
+    admin_browser.says("5,007 characters")
+    admin_browser.one("tbody button.link").click()
+    admin_browser.says("xthe end", "dialog")
+    admin_browser.one("dialog button.main").click()
     assert admin_browser.errors() == []
 
 

@@ -43,6 +43,9 @@ class _Context:
     def drop(self, who: str, reason: str) -> None:
         raise AssertionError(reason)
 
+    def forwarding(self) -> None:
+        raise AssertionError("it has no cache")
+
 
 def _open(kind: StoreKind, supplier: StoreSupplier) -> Any:
     store: Any = StoreBuilder("s", kind, supplier, Serdes.bytes, Serdes.bytes, logging=False).build()

@@ -93,5 +93,26 @@ def asker_of(request: Request) -> Asker:
     return found if isinstance(found, Asker) else Asker()
 
 
+def number_of(request: Request, name: str) -> int | None:
+    """A number among the parameters of a request; None if it is not given.
+
+    Raises:
+        BadRequest: it is none.
+    """
+    text = request.query_params.get(name)
+    return None if text is None else whole_number(name, text)
+
+
+def whole_number(name: str, text: str) -> int:
+    """A number from a text.
+
+    Raises:
+        BadRequest: it is none.
+    """
+    if not text.isascii() or not text.isdigit():
+        raise BadRequest(f"{name} is a number", detail=f"it is {text!r}")
+    return int(text)
+
+
 def _json(content: Any) -> Response:
     return Response(msgspec.json.encode(content), media_type="application/json", headers=_HEADERS)

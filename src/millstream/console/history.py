@@ -54,9 +54,16 @@ class History:
             return {}
         return {name: _rate(samples[-2], samples[-1], name) for name in samples[-1][1]}
 
-    def told(self) -> dict[str, Any]:
-        """The last minutes: times, and by name the records a second (`rates`), and all other figures."""
+    def told(self, after: int | None = None) -> dict[str, Any]:
+        """The last minutes: times, and by name the records a second (`rates`), and all other figures.
+
+        Args:
+            after: only what was noted after this time, in milliseconds since the epoch.
+        """
         samples = list(self._samples)
+        if after is not None:
+            known = sum(int(at * 1000) <= after for at, _ in samples)
+            samples = samples[max(0, known - 1) :]  # rates are from one note to another
         names = sorted({name for _, found in samples for name in found})
         kinds = {kind for _, found in samples for figures in found.values() for kind in figures}
         rates = {name: [_rate(before, after, name) for before, after in itertools.pairwise(samples)] for name in names}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -51,6 +51,13 @@ class TaskContext:
         self.stores: dict[str, Any] = {}
         #: Things that several operators of the task share (the clock of a join's two sides), by name.
         self.shared: dict[str, Any] = {}
+        #: Who wants to know when what was held back begins to be forwarded (`millstream.task.watching`).
+        self.on_forwarding: Callable[[], None] | None = None
+
+    def forwarding(self) -> None:
+        """A cache, or an operator, begins to forward what it held back."""
+        if self.on_forwarding is not None:
+            self.on_forwarding()
 
     def now(self) -> int:
         """Wall-clock time in milliseconds; the test driver has its own."""

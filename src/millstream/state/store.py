@@ -54,6 +54,9 @@ class StoreContext(Protocol):
     def drop(self, who: str, reason: str) -> None:
         """Count a write that is refused."""
 
+    def forwarding(self) -> None:
+        """A cache has written down what it held, and begins to forward it."""
+
 
 class StateStore(ABC):
     """A store as its task sees it.

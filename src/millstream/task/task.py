@@ -180,6 +180,7 @@ class Task:
         self.context.commit_requested = False
         try:
             for operator in self._drained:
+                self.context.forwarding()
                 operator.drain()
             self._stores.flush()
             if until_clean:

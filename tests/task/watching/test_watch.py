@@ -9,7 +9,17 @@ from typing import Any
 
 import pytest
 
-from millstream import Consumed, Grouped, KStream, Materialized, Processor, Serdes, StreamsBuilder, StreamsConfig
+from millstream import (
+    Consumed,
+    Grouped,
+    KStream,
+    Materialized,
+    Processor,
+    Serde,
+    Serdes,
+    StreamsBuilder,
+    StreamsConfig,
+)
 from millstream.errors import ProcessingError
 from millstream.handlers import LogAndContinueProcessingExceptionHandler
 from millstream.task.records import RawRecord
@@ -30,7 +40,8 @@ class Twice(Processor[Any, Any, Any, Any]):
 @pytest.fixture(autouse=True)
 def _patience(monkeypatch: pytest.MonkeyPatch) -> None:
     """However slow the machine, as much is traced as there is."""
-    monkeypatch.setattr("millstream.task.watching.tracing._MOST_SECONDS", 60.0)
+    for limit in ("_MOST_SECONDS", "_AT_MOST_SECONDS"):
+        monkeypatch.setattr(f"millstream.task.watching.tracing.{limit}", 60.0)
 
 
 def words(function: Callable[[KStream[str, str]], KStream[Any, Any]]) -> Topology:
@@ -126,6 +137,25 @@ def test_what_caches_hold_back_is_seen_when_they_are_flushed(cached: bool) -> No
     found = relative(watched(words(count), statestore_cache_max_bytes=100_000 if cached else 0)[1])
     assert found["KSTREAM-AGGREGATE"] == 1.0
     assert found["KTABLE-TOSTREAM"] == found["KSTREAM-SINK"] == (0.1 if cached else 1.0)
+
+
+def test_what_caches_write_down_before_they_forward_is_not_traced() -> None:
+    before, seen = sys.gettrace(), []
+
+    def noted(value: int) -> bytes:
+        seen.append(sys.gettrace())
+        return value.to_bytes(8, "big")
+
+    numbers = Serde(noted, Serdes.long.deserialize)
+
+    def count(stream: KStream[str, str]) -> KStream[Any, Any]:
+        grouped = stream.group_by_key(Grouped(Serdes.string, Serdes.string))
+        return grouped.count(materialized=Materialized("counts", value=numbers)).to_stream().map_values(str)
+
+    found = relative(watched(words(count), statestore_cache_max_bytes=100_000)[1])
+    assert found["KSTREAM-SINK"] == 0.1
+    assert len(seen) >= 4
+    assert set(seen) == {before}
 
 
 def test_many_records_are_estimated_by_some() -> None:

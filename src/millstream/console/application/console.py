@@ -8,10 +8,11 @@ from starlette.requests import Request
 
 import millstream
 from millstream.config import StreamsConfig
-from millstream.console.app import ConsoleApp, asker_of
+from millstream.console.app import ConsoleApp, asker_of, number_of
 from millstream.console.application.restores import Restores
 from millstream.console.application.tasks import RunningTasks, copies_json, tasks_json
 from millstream.console.history import Figures, History
+from millstream.console.kafka.ends import Ends
 from millstream.console.kafka.looking import KafkaLooking, Looking
 from millstream.console.kafka.pages import KafkaPages
 from millstream.console.topology import seen_json, topology_json
@@ -89,7 +90,7 @@ class ApplicationConsoleApp(ConsoleApp):
         self._kafka = KafkaPages(
             looking, lambda: topics, self._registry, self._name, () if letters is None else (letters,)
         )
-        self._looking = looking
+        self._ends = Ends(looking)
         self.history = History(self._noted)
         self.restores = Restores()
         self._drawn = topology_json(self._name, running.topology, self._name)
@@ -97,7 +98,8 @@ class ApplicationConsoleApp(ConsoleApp):
             "/session": self._session,
             "/overview": self._overview,
             "/names": lambda request: {"sources": [], "queries": [self._name]},
-            "/topology/{query}": self._topology,
+            "/topology/{query}": lambda request: {**self._drawn, **self._topology_figures(request)},
+            "/topology/{query}/figures": self._topology_figures,
             "/tasks": self._tasks,
         }
         super().__init__(other, {**looks, **self._kafka.looks()}, self._kafka.changes(), settings)
@@ -160,31 +162,26 @@ class ApplicationConsoleApp(ConsoleApp):
                     "errors": [] if running.failure is None else [str(running.failure)],
                 }
             ],
-            "history": self.history.told(),
+            "history": self.history.told(number_of(request, "after")),
             "lanes": len(running.lanes()),
             "totals": {name: round(value, 3) for name, value in metrics.items()},
         }
 
-    def _topology(self, request: Request) -> Any:
+    def _topology_figures(self, request: Request) -> dict[str, Any]:
         if request.path_params["query"] != self._name:
             raise Problem(404, "UnknownApplication", f"this is application {self._name}")
         figures: dict[str, float] = {}
         for task in self._running.tasks().values():
             figures |= {place: at for place, at in task.get("offsets", {}).items() if at >= 0}
-        return {
-            **self._drawn,
-            "figures": figures,
-            "lags": self._lags(figures),
-            "seen": seen_json(self._running.look()),
-        }
+        return {"figures": figures, "lags": self._lags(figures), "seen": seen_json(self._running.look())}
 
     def _lags(self, figures: dict[str, float]) -> dict[str, int]:
         places = {(place.rpartition("-")[0], int(place.rpartition("-")[2])): at for place, at in figures.items()}
         try:
-            ends = self._looking.ends(places)
+            ends = self._ends.of(frozenset(places))
         except MillstreamError:
             return {}
-        return {f"{at[0]}-{at[1]}": max(0, end - int(places[at])) for at, end in ends.items()}
+        return {f"{at[0]}-{at[1]}": max(0, end - int(places[at])) for at, end in ends.items() if at in places}
 
     def _tasks(self, request: Request) -> Any:
         return {

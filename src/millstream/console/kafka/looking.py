@@ -16,13 +16,15 @@ from confluent_kafka import KafkaException, Message, TopicPartition
 from millstream.config import StreamsConfig
 from millstream.kafka.admin import Partition
 from millstream.kafka.clients import make_consumer
-from millstream.kafka.errors import translate
+from millstream.kafka.errors import KafkaError, translate
 from millstream.kafka.group_admin import Group, GroupAdmin
 from millstream.sql.engine.topics import TopicRecord
 
 #: How long a browser waits for records.
 _READ_SECONDS = 8.0
 _PATIENCE = timedelta(seconds=10)
+#: How long it is believed that a topic is still there.
+_TOPICS_SECONDS = 10.0
 
 
 @dataclass(frozen=True)
@@ -69,9 +71,13 @@ class KafkaLooking:
     def __init__(self, config: StreamsConfig) -> None:
         self._config = config
         self._admin = GroupAdmin(config, timeout=_PATIENCE)
+        #: The topics that there were lately, and when that was: pages ask for ends all the time.
+        self._topics: tuple[float, dict[str, int]] = (-_TOPICS_SECONDS, {})
 
     def topics(self) -> dict[str, int]:
-        return self._admin.topics(internal=True)
+        found = self._admin.topics(internal=True)
+        self._topics = (time.monotonic(), found)
+        return found
 
     def bounds(self, partitions: Iterable[Partition]) -> dict[Partition, tuple[int, int]]:
         wanted = list(partitions)
@@ -79,8 +85,14 @@ class KafkaLooking:
         return {at: (begins[at], ends[at]) for at in wanted}
 
     def ends(self, partitions: Iterable[Partition]) -> dict[Partition, int]:
-        known = self.topics()
-        return self._admin.end_offsets([at for at in partitions if at[1] < known.get(at[0], 0)], committed=True)
+        wanted, (asked, known) = list(partitions), self._topics
+        if time.monotonic() > asked + _TOPICS_SECONDS or any(at[1] >= known.get(at[0], 0) for at in wanted):
+            known = self.topics()
+        try:
+            return self._admin.end_offsets([at for at in wanted if at[1] < known.get(at[0], 0)], committed=True)
+        except KafkaError:
+            self._topics = (-_TOPICS_SECONDS, {})  # one of them may be gone
+            raise
 
     def groups(self, topic: str) -> list[GroupLag]:
         found = []

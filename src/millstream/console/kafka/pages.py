@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 from starlette.requests import Request
 
-from millstream.console.app import Changes, Looks, asker_of
+from millstream.console.app import Changes, Looks, asker_of, number_of, whole_number
 from millstream.console.kafka.letters import DeadLetters, Letter
 from millstream.console.kafka.looking import Looking
 from millstream.console.kafka.topics import following_json, groups_json, produce, records_json, topic_json, topics_json
@@ -75,13 +75,13 @@ class KafkaPages:
         self._looking.close()
 
     def _records(self, request: Request) -> Any:
-        count = _number(request, "count")
+        count = number_of(request, "count")
         return records_json(
             self._looking,
             request.path_params["topic"],
             self._registry(),
-            partition=_number(request, "partition"),
-            offset=_number(request, "offset"),
+            partition=number_of(request, "partition"),
+            offset=number_of(request, "offset"),
             count=_FEW if count is None else count,
         )
 
@@ -102,23 +102,12 @@ class KafkaPages:
         return {"marked": count}
 
 
-def _number(request: Request, name: str) -> int | None:
-    text = request.query_params.get(name)
-    return None if text is None else _whole(name, text)
-
-
-def _whole(name: str, text: str) -> int:
-    if not text.isascii() or not text.isdigit():
-        raise BadRequest(f"{name} is a number", detail=f"it is {text!r}")
-    return int(text)
-
-
 def _places(text: str | None) -> dict[int, int] | None:
     """`0:12,1:7`, offsets by partition."""
     if text is None:
         return None
     parts = [part.partition(":") for part in text.split(",") if part]
-    return {_whole("a partition", partition): _whole("an offset", offset) for partition, _, offset in parts}
+    return {whole_number("a partition", partition): whole_number("an offset", offset) for partition, _, offset in parts}
 
 
 def _letters(given: Any) -> list[Letter]:

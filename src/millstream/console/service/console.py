@@ -7,7 +7,7 @@ from typing import Any
 
 from starlette.requests import Request
 
-from millstream.console.app import ConsoleApp, asker_of
+from millstream.console.app import ConsoleApp, asker_of, number_of
 from millstream.console.kafka.looking import KafkaLooking, Looking
 from millstream.console.kafka.pages import KafkaPages
 from millstream.console.service.explaining import explained
@@ -21,6 +21,7 @@ from millstream.server.guard import Application
 from millstream.server.problems import Problem
 from millstream.server.settings import ServerSettings
 from millstream.sql.engine.context import Context
+from millstream.sql.engine.queries import PersistentQuery
 
 #: How long lanes look after they were asked; pages ask again sooner.
 _LOOK_SECONDS = 6.0
@@ -58,6 +59,7 @@ class ServiceConsoleApp(ConsoleApp):
             "/session": self._session,
             "/overview": self._overview,
             "/topology/{query}": self._topology,
+            "/topology/{query}/figures": lambda request: self._figures(self._query(request)),
             "/explain": self._explain,
             "/names": self._names,
             "/lags/{query}": lambda request: self.overview.lags().get(request.path_params["query"], {}),
@@ -91,18 +93,25 @@ class ServiceConsoleApp(ConsoleApp):
         return {
             "state": self._service.state.value,
             "queries": self.overview.queries(),
-            "history": self.overview.history.told(),
+            "history": self.overview.history.told(number_of(request, "after")),
             "lanes": len(self._lanes.lanes),
             "pushQueries": [{"id": query.id, "sql": query.sql} for query in context.push_queries()],
             "sources": len(context.catalogue.sources),
         }
 
     def _topology(self, request: Request) -> Any:
+        query = self._query(request)
+        drawn = topology_json(query.id, query.topology, query.application_id, query.sql)
+        return {**drawn, **self._figures(query)}
+
+    def _query(self, request: Request) -> PersistentQuery:
         query = self._context().queries.get(request.path_params["query"])
         if query is None:
             raise Problem(404, "UnknownQuery", f"there is no query {request.path_params['query']}")
+        return query
+
+    def _figures(self, query: PersistentQuery) -> dict[str, Any]:
         return {
-            **topology_json(query.id, query.topology, query.application_id, query.sql),
             "figures": self._lanes.told().get(query.id, {}),
             "lags": self.overview.lags().get(query.id, {}),
             "seen": seen_json(self._lanes.look(query.id, _LOOK_SECONDS)),
@@ -115,7 +124,11 @@ class ServiceConsoleApp(ConsoleApp):
 
     def _names(self, request: Request) -> Any:
         context = self._context()
-        return {"sources": sources_json(context), "queries": [query.id for query in list(context.queries)]}
+        return {
+            "sources": sources_json(context),
+            "queries": [query.id for query in list(context.queries)],
+            "functions": sorted(function.name for function in context.functions.describe()),
+        }
 
 
 class ServiceConsole(ServiceConsoleApp):

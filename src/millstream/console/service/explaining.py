@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from millstream.ksqldb.commands.execution.sandbox import sandbox
 from millstream.server.problems import BadRequest
 from millstream.sql.engine.context import Context
@@ -10,7 +12,10 @@ from millstream.sql.engine.queries import PersistentQuery
 from millstream.sql.engine.statements.selection import TableLookup, plan_select
 from millstream.sql.errors import SqlError
 from millstream.sql.parser import statements
-from millstream.sql.tree.statements import CreateAsSelect, CreateSource, InsertInto, SelectQuery
+from millstream.sql.tree.statements import CreateAsSelect, CreateSource, Explain, InsertInto, SelectQuery
+
+#: EXPLAIN, with all that may stand before it.
+_EXPLAIN = re.compile(r"\A(?:\s|--[^\n]*\n|/\*.*?\*/)*EXPLAIN\b", re.IGNORECASE | re.DOTALL)
 
 
 def explained(context: Context, text: str) -> PersistentQuery:
@@ -18,7 +23,8 @@ def explained(context: Context, text: str) -> PersistentQuery:
 
     Args:
         context: the state of the engine, which is left as it is.
-        text: CREATE .. AS SELECT, INSERT INTO .. SELECT or SELECT, after what these need.
+        text: CREATE .. AS SELECT, INSERT INTO .. SELECT or SELECT, after what these need; or EXPLAIN of one of them,
+            or of a query that runs.
 
     Raises:
         BadRequest: they start none, or are not right.
@@ -29,6 +35,11 @@ def explained(context: Context, text: str) -> PersistentQuery:
     try:
         for one in statements(text):
             parsed = engine.parse(one)
+            if isinstance(parsed.statement, Explain):
+                if parsed.statement.query_id is not None:
+                    found = _running(context, parsed.statement.query_id)
+                    continue
+                parsed = engine.parse(_EXPLAIN.sub("", one))
             if isinstance(parsed.statement, SelectQuery):
                 planned = plan_select(tried, parsed.statement, parsed.text, "explained")
                 found = planned.keeping if isinstance(planned, TableLookup) else planned.build(tried, lambda *_: None)
@@ -43,3 +54,10 @@ def explained(context: Context, text: str) -> PersistentQuery:
     if found is None:
         raise BadRequest("nothing is run for this", hint="write CREATE .. AS SELECT, INSERT INTO .. SELECT or SELECT")
     return found
+
+
+def _running(context: Context, query_id: str) -> PersistentQuery:
+    query = context.queries.get(query_id)
+    if query is None:
+        raise BadRequest(f"there is no query {query_id}", hint="SHOW QUERIES tells their ids")
+    return query

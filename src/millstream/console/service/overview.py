@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
 from millstream.console.history import Figures, History
+from millstream.console.kafka.ends import Ends
 from millstream.console.kafka.looking import Looking
 from millstream.errors import MillstreamError
 from millstream.kafka.admin import Partition
 from millstream.sql.engine.context import Context
 from millstream.sql.engine.queries import PersistentQuery
 from millstream.task.watching.watch import Seen
-
-#: Browsers that look at the same time share an answer of Kafka's.
-_ENDS_SECONDS = 2.0
 
 
 class Lanes(Protocol):
@@ -57,12 +54,9 @@ class Overview:
     ) -> None:
         self._context = context
         self._lanes = lanes
-        self._looking = looking
-        self._clock = clock
+        self._ends = Ends(looking, clock)
         #: How queries did in the last minutes.
         self.history = History(self._noted, clock)
-        self._ends: tuple[float, frozenset[Partition], dict[Partition, int]] = (0.0, frozenset(), {})
-        self._lock = threading.Lock()
 
     def close(self) -> None:
         """Take no more notes."""
@@ -80,15 +74,16 @@ class Overview:
         """How many records each query has not processed yet, by `topic-partition`; none if Kafka does not tell."""
         positions = {query: _positions(found) for query, found in self._lanes.told().items()}
         try:
-            ends = self._known_ends(frozenset(at for found in positions.values() for at in found))
+            ends = self._ends.of(frozenset(at for found in positions.values() for at in found))
         except MillstreamError:
             return {}
         written = {query.sink_topic for query in list(self._context().queries)}
         internal = tuple(query.application_id for query in list(self._context().queries))
+        writers = max(1, len(self._lanes.lanes))
         return {
             query: {
                 f"{at[0]}-{at[1]}": _lag(
-                    ends[at], position, in_transactions=at[0] in written or at[0].startswith(internal)
+                    ends[at], position, writers if at[0] in written or at[0].startswith(internal) else 0
                 )
                 for at, position in found.items()
                 if at in ends
@@ -101,15 +96,6 @@ class Overview:
             query: {"processed": found["process-total"], "lag": found["records-lag"]}
             for query, found in self._lanes.figures().items()
         }
-
-    def _known_ends(self, partitions: frozenset[Partition]) -> dict[Partition, int]:
-        with self._lock:
-            at, known, ends = self._ends
-            now = self._clock()
-            if now - at > _ENDS_SECONDS or not partitions <= known:
-                ends = self._looking.ends(partitions) if partitions else {}
-                self._ends = (now, partitions, ends)
-            return ends
 
     @staticmethod
     def _query(
@@ -144,6 +130,6 @@ def _positions(figures: Mapping[str, float]) -> dict[Partition, int]:
     return found
 
 
-def _lag(end: int, position: int, *, in_transactions: bool) -> int:
-    # After the last record of a transaction is Kafka's mark of its end, which nobody reads.
-    return max(0, end - position - in_transactions)
+def _lag(end: int, position: int, writers: int) -> int:
+    # After the last record there is Kafka's mark of the end of each writer's transaction, which nobody reads.
+    return max(0, end - position - writers)

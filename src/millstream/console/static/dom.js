@@ -68,14 +68,15 @@ export function notice(text, bad = false) {
   setTimeout(() => shown.remove(), bad ? 9000 : 4000);
 }
 
-// A question with a form in it; resolves to true if it is answered with yes.
-export function ask(title, content, { yes = "OK", danger = false } = {}) {
+// A question with a form in it; resolves to true if it is answered with yes. One with `only` has no other answer.
+export function ask(title, content, { yes = "OK", danger = false, only = false } = {}) {
   return new Promise((resolve) => {
     const dialog = h("dialog", { "aria-label": title },
       h("h3", {}, title), content,
       h("div", { class: "row" },
         h("button", { class: danger ? "danger" : "main", type: "button", onclick: () => dialog.close("yes") }, yes),
-        h("button", { type: "button", onclick: () => dialog.close("") }, "Cancel")));
+        // Who presses Enter without reading does no harm.
+        only ? null : h("button", { type: "button", autofocus: danger, onclick: () => dialog.close("") }, "Cancel")));
     dialog.addEventListener("close", () => { resolve(dialog.returnValue === "yes"); dialog.remove(); });
     document.body.append(dialog);
     dialog.showModal();

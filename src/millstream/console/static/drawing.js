@@ -6,6 +6,8 @@ const FAR_BEHIND = 1000;
 // A node is hot if so much of the time goes into it, while there is that much to do.
 const HOT_SHARE = 0.3, BUSY = 0.05;
 const LEAST_SCALE = 0.7;
+// Positions move with each batch: their rates are of the last so many answers.
+const LOOKED_BACK = 5;
 
 export function drawing(found) {
   const place = h("div", { class: "drawing", tabindex: "0", role: "region", "aria-label": "Drawing" });
@@ -18,7 +20,8 @@ export function drawing(found) {
   picture.style.minWidth = `${Number(picture.getAttribute("width")) * LEAST_SCALE}px`;
   place.append(picture);
   const pills = makePills(picture);
-  let latest = found, before = null, chosen = null;
+  const past = [];
+  let latest = found, chosen = null;
   for (const part of picture.querySelectorAll("[data-node],[data-store],[data-topic]")) {
     makeChoice(part, picture, () => { chosen = part; fill(details); showDetails(details, latest, part); });
   }
@@ -27,7 +30,7 @@ export function drawing(found) {
     // Shows the figures of another answer about the same topology.
     update(answer) {
       latest = answer;
-      const now = { at: Date.now(), totals: totals(answer.figures) };
+      const now = { at: Date.now(), totals: totals(answer.figures) }, [before] = past;
       for (const [topic, total] of now.totals) {
         const pill = pills.topics.get(topic) ?? pills.topics.get(topic.replace(`${answer.application}-`, ""));
         if (!pill) continue;
@@ -38,7 +41,8 @@ export function drawing(found) {
       for (const [name, node] of Object.entries(answer.seen.nodes)) {
         pills.nodes.get(name)?.(`${short(node.rate)}/s${node.share === null ? "" : ` · ${percent(node.share)}`}`, node.share, isHot(answer, node));
       }
-      before = now;
+      past.push(now);
+      if (past.length > LOOKED_BACK) past.shift();
       if (chosen) showDetails(details, latest, chosen);
     },
   };
@@ -126,6 +130,8 @@ function showDetails(details, found, part) {
     line("Time", seen && seen.share !== null && `${percent(seen.share)} of what goes into tasks${isHot(found, seen) ? ": a hot spot" : ""}`);
     line("Reads topics", known.topics?.join(", "));
     line("Stores", known.stores?.join(", "));
+    // Of a query, tables can be asked, and have names of their own.
+    if (found.sql === null) more.push(...(known.stores ?? []).map((name) => h("p", {}, h("a", { href: `#/state/${encodeURIComponent(name)}` }, `Rows of ${name}`))));
     line("Writes", known.target);
     line("Comes after", known.before?.join(", "));
     line("Goes on to", known.after?.join(", "));

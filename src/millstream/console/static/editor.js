@@ -98,15 +98,15 @@ export function editor({ text = "", names = [], onrun }) {
     element: h("div", {}, h("div", { class: "editor" }, shown, area), choices,
       h("p", { class: "soft", id: "editor-help" }, "Ctrl+Enter runs it; Ctrl+Space shows names, arrows and Enter take one.")),
     get text() { return area.value; },
-    // What is chosen, or all.
-    get wanted() { return area.value.slice(area.selectionStart, area.selectionEnd).trim() || area.value; },
+    // What is chosen, or all, and where that begins.
+    get wanted() {
+      const { selectionStart: from, selectionEnd: to, value } = area;
+      return value.slice(from, to).trim() ? { text: value.slice(from, to), start: from } : { text: value, start: 0 };
+    },
     set text(value) { area.value = value; changed(); },
     focus: () => area.focus(),
-    // Line and column count from 1.
-    markWrong(line, column) {
-      const lines = area.value.split("\n");
-      const start = lines.slice(0, line - 1).reduce((sum, text) => sum + text.length + 1, 0);
-      wrong = Math.min(start + Math.max(0, column - 1), area.value.length);
+    markWrong(at) {
+      wrong = Math.min(at, area.value.length);
       paint();
     },
   };

@@ -16,7 +16,7 @@ from millstream.task.watching.watch import Seen, Watch
 
 _ONLOOKER = "onlooker"
 #: Lanes look whether somebody does about once a second.
-_SECONDS = 3.0
+_SECONDS = 4.0
 #: What is older was seen before somebody looked.
 _OLD_SECONDS = 5.0
 
@@ -58,16 +58,17 @@ class Onlookers:
 
     def serve(self) -> None:
         """Watch for those who look, and tell what is seen. Called about once a second, by another thread."""
-        watch = self.watch
-        if watch is None or not self._somebody_looks():
+        watch, seconds = self.watch, self._seconds_left()
+        if watch is None or seconds <= 0:
             return
-        watch.look(_SECONDS)
+        watch.look(seconds)
         unfinished = self._path.with_suffix(".seen.new")
         unfinished.write_bytes(msgspec.msgpack.encode(watch.seen()))
         unfinished.replace(self._path)
 
-    def _somebody_looks(self) -> bool:
+    def _seconds_left(self) -> float:
+        """How long somebody still looks."""
         try:
-            return time.time() < (self._path.parent / _ONLOOKER).stat().st_mtime + _SECONDS
+            return (self._path.parent / _ONLOOKER).stat().st_mtime + _SECONDS - time.time()
         except FileNotFoundError:
-            return False
+            return 0.0

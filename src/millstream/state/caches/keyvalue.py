@@ -249,6 +249,7 @@ class KeyValueCache(Generic[K, T]):
 
     def _forward(self, listener: KeyValueListener, forwards: list[_Flushed]) -> None:
         context = self._context
+        context.forwarding()
         with record_context_kept(context):
             for key, new, old, timestamp, offset, (topic, partition, headers) in forwards:
                 context.topic, context.partition, context.offset = topic, partition, offset

@@ -307,6 +307,7 @@ class TimedCache(ABC, Generic[K, T]):
 
     def _forward(self, listener: Callable[..., None], forwards: list[_Flushed]) -> None:
         context = self._context
+        context.forwarding()
         with record_context_kept(context):
             for key, place, new, old, timestamp, offset, (topic, partition, headers) in forwards:
                 context.topic, context.partition, context.offset = topic, partition, offset

@@ -22,6 +22,8 @@ from millstream.task.runner import Runner
 MOST_RECORDS: Final = 100
 _MOST_ENTRIES: Final = 2_000
 _MOST_SECONDS: Final = 0.005
+#: Wherever it is then: a record may have a cache written down, with all that it holds.
+_AT_MOST_SECONDS: Final = 0.02
 #: How many records of each node are kept to be shown.
 _LAST: Final = 5
 _ARGUMENTS: Final = ("key", "value", "timestamp", "headers")
@@ -54,17 +56,21 @@ class Trace:
         self._begun = 0.0
 
     def begin(self) -> None:
-        """Look from now on."""
+        """Look from now on; once is enough."""
+        if self._begun:
+            return
         self._before = sys.gettrace()  # a debugger's, or one that measures coverage
         self._begun = time.perf_counter()
         sys.settrace(self._called)
 
     def end(self) -> None:
         """Look no more."""
-        if not self._is_over:
+        if self._begun and not self._is_over:
             self._stop()
 
     def _called(self, frame: FrameType, event: str, argument: Any) -> Any:
+        if time.perf_counter() > self._begun + _AT_MOST_SECONDS:
+            return self._stop()
         try:
             return self._entered(frame)
         except Exception:  # who is only looked at must not fail for it
@@ -77,15 +83,16 @@ class Trace:
                 return self._stop()
             self.records += 1
             self._enter(caller.f_locals["queue"].source.name, *_record(frame))
+        if not _is_forward(frame):
+            return None
+        # A record of a source is followed to its end, unless that does not come.
+        if self.entries.total() >= _MOST_ENTRIES or (not self.records and self._is_enough()):
+            return self._stop()
         if is_fused(frame):
             return self._line
-        if _is_forward(frame):
-            owner = frame.f_locals.get("self")
-            if isinstance(owner, Operator) and not _is_counted(caller, owner):
-                self._enter(owner.name, *_record(frame))
-                # A record of a source is followed to its end, unless that does not come.
-                if self.entries.total() >= _MOST_ENTRIES or (not self.records and self._is_enough()):
-                    return self._stop()
+        owner = frame.f_locals.get("self")
+        if isinstance(owner, Operator) and not _is_counted(caller, owner):
+            self._enter(owner.name, *_record(frame))
         return None
 
     def _line(self, frame: FrameType, event: str, argument: Any) -> Any:

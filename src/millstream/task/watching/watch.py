@@ -28,7 +28,7 @@ from millstream.task.watching.tracing import Trace
 _PERIOD_SECONDS: Final = 1.0
 _PERIODS: Final = 8
 #: The same work is traced once in this time; and in all, at most this part of the time goes into traces.
-_TRACE_SECONDS: Final = 1.0
+_TRACE_SECONDS: Final = 2.0
 _TRACED_SHARE: Final = 0.01
 #: Each look makes the work wait for another thread: on a busy machine that is long.
 _LOOK_SECONDS: Final = 0.1
@@ -161,10 +161,14 @@ class Watch:
         before, trace = _done(task, is_flush), None
         if self._clock() >= max(self._free_at, self._not_before.get(kind, 0.0)):
             trace = Trace(lambda: _done(task, is_flush))
-            trace.begin()
+            if is_flush:
+                task.context.on_forwarding = trace.begin  # what caches write down before that would be traced in vain
+            else:
+                trace.begin()
         try:
             yield
         finally:
+            task.context.on_forwarding = None
             work = self._period.works.setdefault(kind, _Work())
             work.total += _done(task, is_flush) - before
             if trace is not None:
@@ -174,8 +178,9 @@ class Watch:
     def _take(self, trace: Trace, work: _Work, kind: tuple[str, bool], before: int) -> None:
         now = self._clock()
         self._free_at = now + trace.seconds / _TRACED_SHARE
-        if trace.entries:
-            self._not_before[kind] = now + _TRACE_SECONDS  # in between it is another's turn
+        if not trace.entries:
+            return
+        self._not_before[kind] = now + _TRACE_SECONDS  # in between it is another's turn
         work.entries.update(trace.entries)
         work.traced += trace.done - before if kind[1] else trace.records
         for node, found in trace.last.items():

@@ -82,6 +82,9 @@ class _Surroundings:
     def drop(self, who: str, reason: str) -> None:
         """What has expired is of no interest here."""
 
+    def forwarding(self) -> None:
+        """Nothing follows a copy."""
+
 
 class Copy(ABC):
     """A copy of a store, or of one partition of it. Whoever uses it holds its lock.

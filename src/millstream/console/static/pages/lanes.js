@@ -2,7 +2,7 @@ import { get } from "../api.js";
 import { count, fill, h, progress, table, update } from "../dom.js";
 
 export async function lanes({ content, every, signal }) {
-  const all = h("div", {}), here = h("div", {});
+  const all = h("div", { id: "lanes" }), here = h("div", { id: "here" });
   fill(content, h("h2", {}, "Lanes"),
     h("section", { class: "card" }, h("h3", {}, "Tasks in the lanes of this server"), here),
     h("section", { class: "card" }, h("h3", {}, "Lanes of the service, on all servers"), all));

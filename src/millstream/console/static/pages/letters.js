@@ -76,7 +76,8 @@ async function open(place, topic, session, signal) {
     const letters = visible();
     const readOnly = { disabled: !session.mayChange, title: session.mayChange ? undefined : "you may only look" };
     const disabled = readOnly.disabled || chosen.size === 0;
-    fill(actions, h("button", { id: "choose-all", onclick: () => { for (const letter of letters.slice(0, MOST_SHOWN)) chosen.set(keyOf(letter), letter); show(); } }, "Choose all"),
+    fill(actions, h("button", { id: "again", onclick: () => again().catch((error) => notice(error.message, true)) }, "Look again"),
+      h("button", { id: "choose-all", onclick: () => { for (const letter of letters.slice(0, MOST_SHOWN)) chosen.set(keyOf(letter), letter); show(); } }, "Choose all"),
       h("button", { id: "replay", class: "main", ...readOnly, disabled, onclick: async () => {
         if (await ask(`Replay ${chosen.size} ${chosen.size === 1 ? "letter" : "letters"}?`, h("p", {}, "Each goes to the topic that it came from, as a new record."), { yes: "Replay" })) await act("replay", places(), "Sent back.");
       } }, `Replay ${chosen.size}`),

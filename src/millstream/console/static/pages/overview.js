@@ -20,6 +20,22 @@ function showStages(totals) {
     h("div", { class: "legend" }, Object.values(STAGES).map((text, index) => h("span", {}, h("span", { class: `swatch line-${index}` }), `${text}: ${Math.round((all[index] / sum) * 100)} %, ${seconds(all[index])}`)))];
 }
 
+// What is drawn: figures of the last minutes. The server tells them once, and after that what is new.
+const DRAWN_MS = 10 * 60 * 1000;
+
+function joined(known, news) {
+  const times = [...known.times, ...news.times].filter((at) => at > (news.times.at(-1) ?? 0) - DRAWN_MS);
+  const all = { times };
+  for (const kind of new Set([...Object.keys(known), ...Object.keys(news)])) {
+    if (kind === "times") continue;
+    const [before, after] = [known[kind] ?? {}, news[kind] ?? {}];
+    all[kind] = Object.fromEntries([...new Set([...Object.keys(before), ...Object.keys(after)])].map((name) => [name, [
+      ...before[name] ?? known.times.map(() => 0), ...after[name] ?? news.times.map(() => 0),
+    ].slice(-times.length)]));
+  }
+  return all;
+}
+
 export async function overview({ content, every, session, signal }) {
   const tiles = h("div", { class: "tiles" });
   const charts = h("div", { class: "charts" });
@@ -28,8 +44,10 @@ export async function overview({ content, every, session, signal }) {
   const stages = isService ? null : h("section", { class: "card" });
   fill(content, h("h2", {}, "Overview"), tiles, charts,
     h("section", { class: "card" }, h("h3", {}, isService ? "Persistent queries" : "The application"), queries), stages);
+  let history = { times: [] };
   every(2, async () => {
-    const found = await get("/overview", {}, signal);
+    const found = await get("/overview", { after: history.times.at(-1) }, signal);
+    if (found.history.times.length) history = joined(history, found.history);
     const tile = (name, value, text, bad) => h("div", { class: bad ? "tile bad" : "tile", "data-tile": name }, h("b", {}, value), h("span", {}, text));
     const total = (name) => found.queries.reduce((sum, query) => sum + (query[name] ?? 0), 0);
     const failed = found.queries.filter((query) => query.state === "ERROR").length;
@@ -42,7 +60,7 @@ export async function overview({ content, every, session, signal }) {
       tile("lag", count(total("lag")), "records behind"),
       isService ? tile("push", count(found.pushQueries.length), "push queries") : tile("batch", seconds(application.batchSeconds), "last batch"),
       tile("lanes", found.lanes ? count(found.lanes) : "starting", isService ? "lanes here" : "lanes"));
-    const { times, rates, lag, batch } = found.history;
+    const { times, rates = {}, lag, batch } = history;
     const drawn = [["Records per second", rates], ["Records behind", lag], ...(batch ? [["Seconds per batch", batch]] : [])];
     const width = Math.max(280, (charts.clientWidth - 16 * (drawn.length - 1)) / (charts.clientWidth > 700 ? drawn.length : 1) - 34);
     update(charts, ...drawn.map(([title, series]) => h("section", { class: "card" }, chart(title, times, series ?? {}, Math.round(width)))));

@@ -2,6 +2,7 @@ import { get, rows, statements } from "../api.js";
 import { ask, count, fill, h, notice, table } from "../dom.js";
 import { drawing } from "../drawing.js";
 import { editor } from "../editor.js";
+import { change, isExplain, isQuery, placeOf, split } from "../statements.js";
 
 const HISTORY = "millstream-statements";
 const MOST_HISTORY = 50;
@@ -9,7 +10,7 @@ const MOST_ROWS = 1000;
 
 export async function sql({ content, parts, session, signal }) {
   const found = await get("/names", {}, signal);
-  const names = [...new Set([...found.sources.flatMap((source) => [source.name, ...source.columns.map((column) => column.name)]), ...found.queries])].sort();
+  const names = [...new Set([...found.sources.flatMap((source) => [source.name, ...source.columns.map((column) => column.name)]), ...found.queries, ...found.functions])].sort();
   const answer = h("section", { class: "card", id: "answer", "aria-label": "Answer" }, h("p", { class: "soft" }, "Answers come here."));
   const stop = h("button", { id: "stop", disabled: true }, "Stop");
   const run = h("button", { class: "main", id: "run" }, "Run");
@@ -23,21 +24,30 @@ export async function sql({ content, parts, session, signal }) {
   run.addEventListener("click", () => start());
 
   async function start() {
-    const text = writing.wanted.trim();
-    if (!text || running) return;
-    const sent = text.endsWith(";") ? text : `${text};`;
-    remember(text);
+    const { text, start: place } = writing.wanted;
+    const all = split(text);
+    if (!all.length || running) return;
+    remember(text.trim());
     showHistory();
     running = new AbortController();
     run.disabled = true;
     stop.disabled = false;
+    let sent = text, begun = place;
     try {
-      const bare = sent.replace(/^(\s|--[^\n]*\n|\/\*[\s\S]*?\*\/)+/, "");
       const properties = { "auto.offset.reset": from.value };
-      if (/^(select|print)\b/i.test(bare)) await runQuery(sent, properties);
-      else if (await confirmed(bare)) await runStatements(sent, properties);
+      fill(answer);
+      if (!await confirmed(all)) return fill(answer, h("p", { class: "soft" }, "Nothing was run."));
+      // Statements between two queries go together: the server tries all of them before it executes any.
+      for (const group of grouped(all)) {
+        const last = group.at(-1);
+        begun = place + group[0].start;
+        sent = ended(text.slice(group[0].start, last.start + last.text.length));
+        if (isQuery(group[0])) await runQuery(sent, properties);
+        else await runStatements(group, sent, properties);
+        if (running.signal.aborted) break;
+      }
     } catch (error) {
-      showError(error);
+      showError(error, sent, begun);
     } finally {
       running = null;
       run.disabled = false;
@@ -50,8 +60,8 @@ export async function sql({ content, parts, session, signal }) {
     const status = h("p", { class: "soft", id: "status", "aria-live": "polite" }, "Waiting for rows …");
     const body = h("tbody", {});
     const head = h("tr", {});
-    fill(answer, status, h("div", { class: "scroll lines", tabindex: "0", role: "region", "aria-label": "Rows" }, h("table", {}, h("thead", {}, head), body)));
-    let total = 0, ended = null, waiting = [];
+    answer.append(status, h("div", { class: "scroll lines", tabindex: "0", role: "region", "aria-label": "Rows" }, h("table", {}, h("thead", {}, head), body)));
+    let total = 0, refused = null, waiting = [];
     // Rows that come quickly are shown together, and only the last of them are kept.
     const show = () => {
       if (!waiting.length) return;
@@ -70,7 +80,7 @@ export async function sql({ content, parts, session, signal }) {
       await rows(text, properties, (line) => {
         if (Array.isArray(line)) keep(line);
         else if (line.columnNames) fill(head, line.columnNames.map((name, index) => h("th", { scope: "col" }, name, " ", h("span", { class: "soft" }, line.columnTypes[index]))));
-        else if (line.error_code || line["@type"]?.includes("error")) ended = line.message;
+        else if (line.error_code || line["@type"]?.includes("error")) refused = line.message;
         else if (typeof line === "string") keep([line]);
       }, running.signal);
     } finally {
@@ -79,51 +89,57 @@ export async function sql({ content, parts, session, signal }) {
     }
     const seconds = ((performance.now() - began) / 1000).toFixed(2);
     status.textContent = `${count(total)} ${total === 1 ? "row" : "rows"} in ${seconds} s${running.signal.aborted ? ", stopped" : ""}`;
-    if (ended) answer.append(h("p", { class: "error", role: "alert" }, ended));
+    if (refused) throw new Error(refused);
   }
 
-  async function runStatements(text, properties) {
-    fill(answer, h("p", { class: "soft" }, "Running …"));
-    const entities = await statements(text, properties);
-    fill(answer, entities.length ? entities.map(shownEntity) : h("p", {}, "Done."));
-  }
-
-  // What changes the service for others is asked about first, with what hangs on it.
-  async function confirmed(text) {
-    const match = /^(drop\s+(?:stream|table)(?:\s+if\s+exists)?|terminate|create(?:\s+or\s+replace)?\s+(?:stream|table)(?:\s+if\s+not\s+exists)?)\s+(`[^`]+`|[\w$]+)/i.exec(text);
-    if (!match || !session.mayChange) return true;
-    const name = match[2].startsWith("`") ? match[2].slice(1, -1) : match[2].toUpperCase();
-    const kind = match[1].split(/\s/)[0].toUpperCase();
-    if (kind === "CREATE") return ask(`Create ${name}?`, h("pre", {}, text), { yes: "Create" });
-    const hanging = await get("/dependents", { name });
-    const lines = [];
-    if (kind === "DROP" && hanging.ends) lines.push(`It ends the query ${hanging.ends}, which writes it.`);
-    if (hanging.queries?.length) lines.push(`It is read by: ${hanging.queries.join(", ")}.`);
-    if (hanging.derived?.length) lines.push(`These are made of it: ${hanging.derived.join(", ")}.`);
-    if (hanging.sharing?.length) lines.push(`These have the same topic: ${hanging.sharing.join(", ")}.`);
-    if (hanging.writes) lines.push(`It writes ${hanging.writes}.`);
-    if (/delete\s+topic/i.test(text)) lines.push(`Its topic ${hanging.topic ?? ""} is deleted, with all records.`);
-    if (!lines.length) lines.push("Nothing depends on it.");
-    return ask(`${kind === "DROP" ? "Drop" : "Terminate"} ${name}?`, h("ul", { id: "dependents" }, lines.map((line) => h("li", {}, line))),
-      { yes: kind === "DROP" ? "Drop" : "Terminate", danger: true });
-  }
-
-  async function explain() {
-    const text = writing.wanted.trim();
-    if (!text) return;
+  async function runStatements(group, text, properties) {
+    const waiting = h("p", { class: "soft" }, "Running …");
+    answer.append(waiting);
     try {
-      const found = await get("/explain", { sql: text.endsWith(";") ? text : `${text};` }, signal);
-      const drawn = drawing(found);
-      fill(answer, h("h3", {}, "What would run"), drawn.place, drawn.details);
-    } catch (error) {
-      showError(error);
+      const entities = await statements(text, properties);
+      // What is explained is drawn first: its text is long.
+      for (const one of group.filter(isExplain)) await drawInto(ended(one.text));
+      answer.append(...entities.length ? entities.map(shownEntity) : [h("p", {}, "Done.")]);
+    } finally {
+      waiting.remove();
     }
   }
 
-  function showError(error) {
-    fill(answer, h("p", { class: "error", role: "alert" }, error.message));
-    const place = /line (\d+):(\d+)/.exec(error.message);
-    if (place) writing.markWrong(Number(place[1]), Number(place[2]));
+  // What changes the service for others is asked about first, with what hangs on it.
+  async function confirmed(all) {
+    if (!session.mayChange) return true;
+    const changes = (await Promise.all(all.map(change))).filter((found) => found);
+    if (!changes.length) return true;
+    const danger = changes.some((found) => found.danger);
+    const lines = (found) => found.lines.map((line) => h("li", {}, found.code ? h("pre", {}, line) : line));
+    if (changes.length === 1) {
+      const [{ verb, name }] = changes;
+      return ask(`${verb} ${name}?`, h("ul", { id: "dependents" }, lines(changes[0])), { yes: verb, danger });
+    }
+    return ask(`${changes.length} changes?`, h("div", { id: "dependents" }, changes.map((found) => [h("h4", {}, `${found.verb} ${found.name}`), h("ul", {}, lines(found))]).flat()), { yes: "Run all", danger });
+  }
+
+  async function explain() {
+    const { text, start: place } = writing.wanted;
+    if (!split(text).length || running) return;
+    fill(answer);
+    try {
+      await drawInto(ended(text));
+    } catch (error) {
+      showError(error, text, place);
+    }
+  }
+
+  async function drawInto(text) {
+    const drawn = drawing(await get("/explain", { sql: text }, signal));
+    answer.append(h("h3", {}, "What would run"), drawn.place, drawn.details);
+  }
+
+  function showError(error, text, begun) {
+    if (error.name === "AbortError") return;
+    answer.append(h("p", { class: "error", role: "alert" }, error.message));
+    const place = placeOf(error.message, text);
+    if (place !== null) writing.markWrong(begun + place);
   }
 
   function showHistory() {
@@ -135,6 +151,19 @@ export async function sql({ content, parts, session, signal }) {
     answer,
     h("details", { class: "card" }, h("summary", {}, "History"), h("ul", { class: "list" }, history)));
   showHistory();
+}
+
+const ended = (text) => text.trimEnd().endsWith(";") ? text : `${text};`;
+
+// Queries alone, and what is between them together.
+function grouped(all) {
+  const groups = [];
+  for (const one of all) {
+    const last = groups.at(-1);
+    if (last && !isQuery(one) && !isQuery(last[0])) last.push(one);
+    else groups.push([one]);
+  }
+  return groups;
 }
 
 function remembered() {

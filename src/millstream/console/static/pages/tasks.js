@@ -4,8 +4,15 @@ import { stateBadge } from "./overview.js";
 
 const size = (bytes) => bytes === null || bytes === undefined ? "–" : bytes >= 1e6 ? `${(bytes / 1e6).toFixed(1)} MB` : `${Math.round(bytes / 1e3)} kB`;
 
+// While a task is restored, its lane says how far it is; how many rows came is told with its first batch.
+function restored(task) {
+  if (task.restored !== null && task.restored < 100) return progress(task.restored / 100, task.rest);
+  if (task.restoredRecords) return h("span", { class: "badge good" }, `${count(task.restoredRecords)} records`);
+  return task.restored === 100 ? h("span", { class: "badge good" }, "restored") : task.processed === null ? "–" : "nothing to restore";
+}
+
 export async function tasks({ content, every, signal }) {
-  const state = h("p", {}), all = h("div", {}), copies = h("div", {});
+  const state = h("p", {}), all = h("div", { id: "tasks" }), copies = h("div", { id: "copies" });
   fill(content, h("h2", {}, "Tasks"), state,
     h("section", { class: "card" }, h("h3", {}, "Tasks, and the lanes (processes) that run them"), all),
     h("section", { class: "card" }, h("h3", {}, "Copies of stores that are asked, and where they live"), copies));
@@ -15,7 +22,7 @@ export async function tasks({ content, every, signal }) {
     update(all, found.tasks.length === 0 ? h("p", { class: "soft" }, "No tasks are assigned yet.") : table([
       ["Task", (task) => task.task, "key"],
       ["Lane", (task) => task.lane, "number"],
-      ["Restored", (task) => task.restored === null ? "nothing to restore" : task.restored === 100 ? h("span", { class: "badge good" }, "restored") : progress(task.restored / 100, task.rest)],
+      ["Restored", restored],
       ["Processed", (task) => count(task.processed), "number"],
       ["Dropped", (task) => count(task.dropped), "number"],
       ["Stream time", (task) => task.streamTime > 0 ? time(task.streamTime) : "–", "time"],

@@ -75,7 +75,7 @@ async function topic(place, name, session, signal, problem) {
     follow.textContent = "Stop";
     const { signal: left } = following;
     const lines = h("div", { id: "live" });
-    const status = h("p", { class: "soft", "aria-live": "polite" }, "Asking …");
+    const status = h("p", { class: "soft", id: "live-status", "aria-live": "polite" }, "Asking …");
     fill(records, status, lines);
     let total = 0, shown = [], after = null;
     try {
@@ -133,11 +133,18 @@ export function dataCell(data) {
   return h("span", {}, data.text, data.length ? h("span", { class: "soft" }, ` … ${count(data.length)} characters`) : null);
 }
 
+// A record alone is shown whole, however long it is.
+async function showWhole(record) {
+  const [whole] = await get(`/topics/${encodeURIComponent(record.topic)}/records`, { partition: record.partition, offset: record.offset, count: 1 });
+  const part = (title, data) => [h("h4", {}, `${title}${data ? `, ${data.kind}` : ""}`), h("pre", { class: "lines" }, data ? data.text : "null")];
+  await ask(`Record ${count(record.offset)} of partition ${record.partition}`, h("div", {}, part("Key", whole.key), part("Value", whole.value), whole.headers.map(([name, value]) => h("pre", {}, `${name}: ${value}`))), { yes: "Close", only: true });
+}
+
 export function recordTable(records) {
   return table([
     ["Time", (record) => time(record.timestamp), "time"],
     ["P", (record) => record.partition, "number"],
-    ["Offset", (record) => count(record.offset), "number"],
+    ["Offset", (record) => h("button", { class: "link", title: "the whole record", onclick: () => showWhole(record).catch((error) => notice(error.message, true)) }, count(record.offset)), "number"],
     ["Key", (record) => dataCell(record.key), "data"],
     ["Value", (record) => dataCell(record.value), "data"],
     ["Format", (record) => h("span", { class: "soft" }, `${record.key?.kind ?? "–"} / ${record.value?.kind ?? "–"}`)],

@@ -11,9 +11,11 @@ export async function topology({ content, parts, session, every, signal }) {
   const place = h("div", {});
   fill(content, h("h2", {}, "Topology"), h("div", { class: "row" }, session.kind === "service" ? h("label", {}, "Query", choose) : null,
     h("p", { class: "soft hint" }, "Figures are of the lanes of this server, and sampled while this page is open: records per second, and the share of the time.")), place);
-  let drawn = null;
+  const path = `/topology/${encodeURIComponent(id)}`;
+  let found = null, drawn = null;
   every(2, async () => {
-    const found = await get(`/topology/${encodeURIComponent(id)}`, {}, signal);
+    // The drawing stays as it is: after the first answer only figures are asked for.
+    found = found ? { ...found, ...await get(`${path}/figures`, {}, signal) } : await get(path, {}, signal);
     if (!drawn) {
       drawn = drawing(found);
       fill(place, h("div", { class: "beside" }, h("section", { class: "card" }, drawn.place), drawn.details),
