@@ -11,7 +11,7 @@ from pathlib import Path
 from pyarrow import fs
 
 from millstream.spark.state.checkpoint import Checkpoint
-from millstream.spark.state.statefiles import filesystem
+from millstream.spark.state.storage import filesystem
 
 log = logging.getLogger("millstream.client")
 

@@ -16,7 +16,8 @@ from millstream.spark.lanes.context import LaneContext, state_directory
 from millstream.spark.lanes.printing import is_at
 from millstream.spark.plan import Partition, TaskId
 from millstream.spark.program import Program
-from millstream.spark.state.statefiles import StateFiles, Version, filesystem
+from millstream.spark.state.statefiles import StateFiles, Version
+from millstream.spark.state.storage import filesystem
 from millstream.state.store import LogEntry, StateStore
 from millstream.task.context import host_context
 from millstream.task.globals import GlobalState
@@ -40,7 +41,7 @@ class VersionedTask:
         self._watch = watch
         self._id = task_id
         self._shows_offsets = program.has_user_code
-        file_system, root = filesystem(program.checkpoint)
+        file_system, root = filesystem(program.checkpoint, program.config.spark)
         self._files = StateFiles(file_system, f"{root}/millstream/state/{task_id.name}")
         self._changelog = TaskChangelog(program, task_id)
         self._task: Task | None = None
@@ -147,6 +148,7 @@ class VersionedTask:
         self._clean = version
         if self._task is not None and self._files.needs_base:
             self._files.write_base(self._task.snapshot(), self._task.save())
+        self._files.merge_before(version.batch - 1)
         self._files.forget_before(version.batch - 1)
 
     def statistics(self) -> dict[str, Any]:

@@ -6,7 +6,7 @@ import logging
 import socket
 import time
 import uuid
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 from pyspark.sql import SparkSession
 
@@ -38,21 +38,24 @@ def wait_for_executors(session: SparkSession) -> None:
         time.sleep(_LOOK_SECONDS)
 
 
-def check_executors(session: SparkSession, location: str) -> None:
+def check_executors(session: SparkSession, location: str, spark: Mapping[str, str]) -> None:
     """See that Millstream is there, and the checkpoint is the same place as here.
 
     Args:
         session: Spark.
         location: of the checkpoint.
+        spark: properties of Spark, with the settings of stores.
 
     Raises:
         StreamsError: it is not.
     """
-    checkpoint, name = Checkpoint(location), f"probe-{uuid.uuid4().hex}.json"
+    checkpoint, name = Checkpoint(location, spark), f"probe-{uuid.uuid4().hex}.json"
     checkpoint.write(name, {"written-by": socket.gethostname()})
     count = 2 * lanes_of(session)
     try:
-        seen = session.sparkContext.parallelize(range(count), count).mapPartitions(_Look(location, name)).collect()
+        seen = (
+            session.sparkContext.parallelize(range(count), count).mapPartitions(_Look(location, name, spark)).collect()
+        )
     except Exception as error:  # Spark's own, whatever they are
         if _MISSING not in str(error):
             raise
@@ -79,17 +82,19 @@ class _Look:
     Args:
         location: of the checkpoint.
         name: of the note.
+        spark: properties of Spark.
     """
 
-    def __init__(self, location: str, name: str) -> None:
+    def __init__(self, location: str, name: str, spark: Mapping[str, str]) -> None:
         self._location = location
         self._name = name
+        self._spark = dict(spark)
 
     def __call__(self, _: Iterable[int]) -> Iterator[tuple[str, str | None]]:
         """The executor's host, and what is wrong there."""
         problem = None
         try:
-            if Checkpoint(self._location).read(self._name) is None:
+            if Checkpoint(self._location, self._spark).read(self._name) is None:
                 problem = "what the driver wrote is not there"
         except StreamsError as error:
             problem = f"{error.primary} ({error.detail})"
