@@ -15,6 +15,7 @@ from typing import Any
 from confluent_kafka import TopicPartition
 from pyarrow import fs
 
+from millstream.config import Setting
 from millstream.errors import CheckpointDamaged, StreamsError
 from millstream.spark.driver.ownership import Ownership
 from millstream.spark.program import Program
@@ -59,7 +60,7 @@ class SparkLog:
         return max(self.contents, default=None)
 
     @classmethod
-    def read(cls, checkpoint: str, spark: Mapping[str, str] | None = None) -> SparkLog:
+    def read(cls, checkpoint: str, spark: Mapping[str, Setting] | None = None) -> SparkLog:
         """Read the log of a checkpoint.
 
         Args:

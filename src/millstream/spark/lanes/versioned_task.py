@@ -64,6 +64,11 @@ class VersionedTask:
         """The version of its last state file; None if it never had any."""
         return self._files.last
 
+    @property
+    def state_bytes_written(self) -> int:
+        """How many bytes of state files it has written, those included that were merged or written anew."""
+        return self._files.written
+
     def is_current(self, version: Version) -> bool:
         """Whether this copy did the wave before, so that no file can know more."""
         return self._clean == self._before(version)

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from pyspark.sql import SparkSession
 
+from millstream.config import Setting
 from millstream.errors import StreamsError
 from millstream.spark.startup.session import lanes_of
 from millstream.spark.state.checkpoint import Checkpoint
@@ -38,7 +39,7 @@ def wait_for_executors(session: SparkSession) -> None:
         time.sleep(_LOOK_SECONDS)
 
 
-def check_executors(session: SparkSession, location: str, spark: Mapping[str, str]) -> None:
+def check_executors(session: SparkSession, location: str, spark: Mapping[str, Setting]) -> None:
     """See that Millstream is there, and the checkpoint is the same place as here.
 
     Args:
@@ -85,7 +86,7 @@ class _Look:
         spark: properties of Spark.
     """
 
-    def __init__(self, location: str, name: str, spark: Mapping[str, str]) -> None:
+    def __init__(self, location: str, name: str, spark: Mapping[str, Setting]) -> None:
         self._location = location
         self._name = name
         self._spark = dict(spark)

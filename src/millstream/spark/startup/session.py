@@ -16,7 +16,9 @@ from millstream.config import StreamsConfig
 from millstream.spark.failures import is_news
 from millstream.spark.startup import class_archive
 from millstream.spark.startup.log_file import OPTION, log_file, start_is_logged
+from millstream.spark.startup.s3_client import s3_properties
 from millstream.spark.startup.signals import signals_are_the_drivers
+from millstream.spark.state.checkpoint import checkpoint_location
 
 #: A failed task is tried again; Spark's local mode would not do that by itself.
 _LOCAL_TRIES = 4
@@ -73,7 +75,9 @@ def spark_session(config: StreamsConfig) -> SparkSession:
             "spark.default.parallelism": str(lanes),
             **({} if file is None else {OPTION: str(file)}),
         }
-    for name, value in {**_DEFAULTS, **placed, **{key: str(value) for key, value in config.spark.items()}}.items():
+    stored = s3_properties(checkpoint_location(config), config.spark)
+    given = {name: str(value) for name, value in config.spark.items()}
+    for name, value in {**_DEFAULTS, **placed, **given, **stored}.items():
         builder = builder.config(name, value)
     with signals_are_the_drivers(local=here is not None), start_is_logged(file):
         session = builder.getOrCreate()

@@ -12,7 +12,7 @@ from typing import Any
 
 from pyarrow import fs
 
-from millstream.config import StreamsConfig
+from millstream.config import Setting, StreamsConfig
 from millstream.directories import state_directory
 from millstream.errors import CheckpointDamaged, StreamsError
 from millstream.spark.plan import Plan, TaskId
@@ -22,7 +22,8 @@ from millstream.spark.state.storage import filesystem, make_directory, write_who
 from millstream.state import StoreBuilder
 from millstream.topology.topology import Topology
 
-_NAME = "application.json"
+#: What makes a checkpoint of a directory.
+NOTE = "application.json"
 #: Raised with every change that an older version cannot read, or whose older form this version cannot.
 _FORMAT = 3
 #: Formats that this version goes on with. 2 had no merged state files.
@@ -70,7 +71,7 @@ class Checkpoint:
         spark: properties of Spark, which have the settings of stores such as S3.
     """
 
-    def __init__(self, location: str, spark: Mapping[str, str] | None = None) -> None:
+    def __init__(self, location: str, spark: Mapping[str, Setting] | None = None) -> None:
         self.location = location
         self._file_system, self._path = filesystem(location, spark)
         self._path += "/millstream"
@@ -130,10 +131,10 @@ class Checkpoint:
             run: what it is.
             changelogs: see `Remembered.whole`.
         """
-        self.write(_NAME, {**run.note, "changelogs": dict(changelogs)})
+        self.write(NOTE, {**run.note, "changelogs": dict(changelogs)})
 
     def _before(self) -> dict[str, Any] | None:
-        before = self.read(_NAME)
+        before = self.read(NOTE)
         if before is not None and before.get("format") not in _READ:
             newer = isinstance(before.get("format"), int) and before["format"] > _FORMAT
             known = " and ".join(map(str, _READ))

@@ -13,6 +13,8 @@ from functools import cache
 
 from pyarrow import fs
 
+from millstream.config import Setting
+
 _PREFIX = "spark.hadoop.fs.s3a."
 #: Where neither a setting nor the environment says it, and the store is not Amazon's: such stores take any.
 _ANY_REGION = "us-east-1"
@@ -32,12 +34,12 @@ def hadoop_url(location: str) -> str:
     return f"s3a://{_path(location)}"
 
 
-def filesystem(location: str, spark: Mapping[str, str]) -> tuple[fs.FileSystem, str]:
+def filesystem(location: str, spark: Mapping[str, Setting]) -> tuple[fs.FileSystem, str]:
     """Arrow's file system for a location, and the path in it."""
     return _connected(_Settings.of(_bucket(location), spark)), _path(location)
 
 
-def hadoop_properties(location: str, spark: Mapping[str, str]) -> dict[str, str]:
+def hadoop_properties(location: str, spark: Mapping[str, Setting]) -> dict[str, str]:
     """What Spark is told beside the properties that it is given, so that both clients go to the same place."""
     settings = _Settings.of(_bucket(location), spark)
     told = {
@@ -64,11 +66,11 @@ class _Settings:
         return f"S3 bucket {self.bucket} at {self.endpoint or 'Amazon'}"
 
     @classmethod
-    def of(cls, bucket: str, spark: Mapping[str, str]) -> _Settings:
+    def of(cls, bucket: str, spark: Mapping[str, Setting]) -> _Settings:
         def given(name: str, *variables: str) -> str | None:
             names = (f"{_PREFIX}bucket.{bucket}.{name}", f"{_PREFIX}{name}")
             found = (*(spark.get(one) for one in names), *(os.environ.get(one) for one in variables))
-            return next((value for value in found if value), None)
+            return next((str(value) for value in found if value), None)
 
         endpoint = given("endpoint", "AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL")
         region = given("endpoint.region", "AWS_REGION", "AWS_DEFAULT_REGION")

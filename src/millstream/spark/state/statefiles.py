@@ -182,7 +182,7 @@ class StateFiles:
             self._check_end(at, before, at_least, files)
             for file in steps:
                 with self._reader(file) as reader:
-                    stores = {}
+                    stores: dict[str, list[LogEntry]] = {}
                     for store, data in reader:
                         stores.setdefault(store, []).extend(segments.decode(data))
                     apply(stores, reader.progress)

@@ -3,8 +3,8 @@
 Spark writes its log by Hadoop's clients, lanes write state by Arrow's. Both get the same place and the same settings;
 `millstream.spark.state.s3` says how S3's are told.
 
-A file is there as a whole or not at all. Where files can be moved, it is written under another name first. Object stores
-have no such thing, and need none: an object comes into being when all of it was sent.
+A file is there as a whole or not at all. Where files can be moved, it is written under another name first. Object
+stores have no such thing, and need none: an object comes into being when all of it was sent.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from typing import IO, Any, TypeVar
 
 from pyarrow import fs
 
+from millstream.config import Setting
 from millstream.errors import ArgumentError
 from millstream.spark.state import s3
 
@@ -30,7 +31,7 @@ _SPOOLED_BYTES = 8 * 1024 * 1024
 _SCHEMES = ("file", "hdfs", "viewfs", "s3", "s3a")
 
 
-def filesystem(location: str, spark: Mapping[str, str] | None = None) -> tuple[fs.FileSystem, str]:
+def filesystem(location: str, spark: Mapping[str, Setting] | None = None) -> tuple[fs.FileSystem, str]:
     """The file system of a checkpoint location, and the path in it.
 
     Args:
