@@ -29,7 +29,7 @@ class S3Server:
         self.properties = {
             "spark.hadoop.fs.s3a.endpoint": self.endpoint,
             "spark.hadoop.fs.s3a.access.key": "who",
-            "spark.hadoop.fs.s3a.secret.key": "is it",
+            "spark.hadoop.fs.s3a.secret.key": "key-that-nobody-is-to-see",
         }
         self._process: subprocess.Popen[bytes] | None = None
 

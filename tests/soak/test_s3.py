@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -44,6 +45,15 @@ def running(arguments: list[str], properties: dict[str, str], log: Path) -> Iter
         process.wait()
 
 
+def command_lines() -> str:
+    """What everybody can see of all processes."""
+    found = []
+    for entry in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):  # it ended meanwhile
+            found.append((entry / "cmdline").read_bytes().decode(errors="replace"))
+    return "\n".join(found)
+
+
 @pytest.mark.parametrize("scheme", ["s3", "s3a"])
 def test_an_application_that_is_killed_goes_on(
     scheme: str,
@@ -64,6 +74,7 @@ def test_an_application_that_is_killed_goes_on(
         try:
             with running(arguments, server.properties, log):
                 consume(target, half // 2, PATIENCE_SECONDS)
+                assert server.properties["spark.hadoop.fs.s3a.secret.key"] not in command_lines()
             produce(source, records[half:])
             with running(arguments, server.properties, log):
                 consume(target, len(records), PATIENCE_SECONDS)

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from millstream.config import StreamsConfig
+from millstream.config import StreamsConfig, is_secret
 from millstream.spark.failures import is_news
 from millstream.spark.startup import class_archive
 from millstream.spark.startup.log_file import OPTION, log_file, start_is_logged
@@ -54,6 +54,10 @@ _DEFAULTS = {
 _LOOPBACK = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
 
 
+#: Properties for Hadoop. Keys among them are told to the JVM when it runs: everybody can read a command line.
+_HADOOP = "spark.hadoop."
+
+
 def spark_session(config: StreamsConfig) -> SparkSession:
     """The session of this process, made if there is none."""
     active = SparkSession.getActiveSession()
@@ -77,11 +81,14 @@ def spark_session(config: StreamsConfig) -> SparkSession:
         }
     stored = s3_properties(checkpoint_location(config), config.spark)
     given = {name: str(value) for name, value in config.spark.items()}
+    keys = {name: given.pop(name) for name in list(given) if name.startswith(_HADOOP) and is_secret(name)}
     for name, value in {**_DEFAULTS, **placed, **given, **stored}.items():
         builder = builder.config(name, value)
     with signals_are_the_drivers(local=here is not None), start_is_logged(file):
         session = builder.getOrCreate()
     session.sparkContext.setLogLevel("ERROR")
+    for name, value in keys.items():
+        session.sparkContext._jsc.hadoopConfiguration().set(name.removeprefix(_HADOOP), value)
     logging.getLogger("py4j.clientserver").addFilter(is_news)
     if here is not None:
         threading.Thread(target=_warm_up, args=(session,), name="warm-up", daemon=True).start()

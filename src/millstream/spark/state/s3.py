@@ -76,7 +76,7 @@ class _Settings:
         region = given("endpoint.region", "AWS_REGION", "AWS_DEFAULT_REGION")
         return cls(
             bucket,
-            # Without keys both clients look where Amazon's do: environment, profile, web identity, the machine's role.
+            # Without keys both clients look for themselves: environment, the role of a container or of the machine.
             given("access.key"),
             given("secret.key"),
             given("session.token"),
