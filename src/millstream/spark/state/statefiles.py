@@ -81,7 +81,7 @@ class StateFiles:
         predecessor = self._before_last if self.last == version else self.last
         parts = ((store, segments.encode(entries)) for store, entries in changes.items())
         file = self._write(Header(self._task, Kind.CHANGES, version, predecessor), parts, progress)
-        if self.last == version and self._parts:
+        if self._parts and self._parts[-1].version == version:
             self._parts.pop()
         self._parts.append(file)
         self.last, self._before_last = version, predecessor
