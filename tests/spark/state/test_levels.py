@@ -258,6 +258,30 @@ def test_a_damaged_file_is_replaced_by_a_base_while_its_task_lives(caplog: pytes
     assert other.stores == copy.stores
 
 
+@pytest.mark.parametrize("lost", [1, 2, 3])
+def test_a_gap_is_not_merged_away(lost: int) -> None:
+    """Whoever follows has seen the files since its own last one, and lists those before it."""
+    disk = memory()
+    copy, follower = Copy(disk), Copy(disk)
+    for batch in range(1, 6):
+        copy.write(Version(batch, 0), changes_of(Version(batch, 0)))
+        if batch == 4:
+            follower.restore()
+    disk.delete_file(f"state/0_0/{names(disk)[lost - 1]}")
+    assert follower.follow()
+    for batch in range(6, 9):
+        follower.write(Version(batch, 0), changes_of(Version(batch, 0)))
+        follower.files.merge_before(batch - 1)
+    with pytest.raises(StateStoreError, match=r"missing|do not fit together"):
+        Copy(disk).restore()
+    assert follower.files.needs_base or lost == 1  # that one is missing before all that is merged
+
+    follower.base()
+    healed = Copy(disk)
+    healed.restore(at_least=Version(8, 0))
+    assert healed.stores == follower.stores
+
+
 # --- whoever dies, and whenever
 
 

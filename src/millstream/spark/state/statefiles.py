@@ -161,8 +161,8 @@ class StateFiles:
             at_least: a version whose file is known to have been written.
 
         Returns:
-            Whether it is there now. If not, nothing was applied: changes alone do not lead there (old ones are
-            removed), and it is to be restored.
+            Whether it is there now. If not, it is to be restored: changes alone do not lead there (old ones are
+            removed), or somebody removed them meanwhile.
 
         Raises:
             StateStoreError: a file is missing or damaged. What was applied until then must not be used.
@@ -208,14 +208,17 @@ class StateFiles:
             self._remove(file.name for file in run)
 
     def _merged(self, run: Sequence[StateFile]) -> StateFile:
-        content, progress, since = Merged(), b"", None
+        """Write what some files have together; a gap between them must not be lost from sight."""
+        content, progress, since, at = Merged(), b"", None, None
         for file in run:
             with self._reader(file) as reader:
                 if file is run[0]:
                     since = reader.header.predecessor
+                elif not _continues(reader.header, at):
+                    raise self._gap(file.name, reader.header.predecessor, at, self._list())
                 for store, data in reader:
                     content.add(store, data)
-                progress = reader.progress
+                progress, at = reader.progress, file.version
         header = Header(self._task, Kind.MERGED, run[-1].version, since)
         return self._write(header, content.parts(), progress, run[0].level + 1)
 
