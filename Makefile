@@ -45,6 +45,7 @@ soak: $(PREPARED) ## random faults, a long steady run, bad input and state large
 	$(BIN)/python bench/soak.py
 	$(BIN)/python bench/faults.py --runs 100
 	$(BIN)/python bench/large_state.py
+	$(BIN)/python bench/state_size.py
 
 # make coverage TESTS="tests/task tests/state" measures those alone.
 coverage: $(PREPARED) ## measure which code the tests run through, also in lanes; the report is in build/coverage

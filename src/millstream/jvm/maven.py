@@ -14,7 +14,7 @@ import shutil
 import subprocess
 import sys
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -65,13 +65,14 @@ class Artifact:
         return f"{self.group}:{self.name}:{self.version}"
 
 
-def fetch_jars(title: str, artifacts: Sequence[Artifact], home: Path) -> list[Path]:
+def fetch_jars(title: str, artifacts: Sequence[Artifact], home: Path, alone: Collection[Artifact] = ()) -> list[Path]:
     """The jars of some artifacts and of all they need, fetched if they are not there yet.
 
     Args:
         title: what they are, for people.
         artifacts: what is wanted; the first is what the others are for.
         home: the directory to keep them in. Nothing else may be there.
+        alone: those of the artifacts that are wanted without what they need.
     """
     jars = _complete(home)
     if jars is None:
@@ -79,7 +80,7 @@ def fetch_jars(title: str, artifacts: Sequence[Artifact], home: Path) -> list[Pa
         with _locked(home.with_name(f"{home.name}.lock")):
             jars = _complete(home)  # another process may have fetched them while this one waited
             if jars is None:
-                jars = _fetch(title, artifacts, home)
+                jars = _fetch(title, artifacts, home, alone)
     return jars
 
 
@@ -96,7 +97,7 @@ def _complete(home: Path) -> list[Path] | None:
     return [home / name for name in manifest]
 
 
-def _fetch(title: str, artifacts: Sequence[Artifact], home: Path) -> list[Path]:
+def _fetch(title: str, artifacts: Sequence[Artifact], home: Path, alone: Collection[Artifact]) -> list[Path]:
     java = find_java()
     partial = home.with_name(f"{home.name}.partial")
     first = f"{artifacts[0].name}-{artifacts[0].version}.jar"
@@ -104,7 +105,7 @@ def _fetch(title: str, artifacts: Sequence[Artifact], home: Path) -> list[Path]:
     for _ in range(_ATTEMPTS):
         shutil.rmtree(partial / "jars", ignore_errors=True)
         partial.mkdir(exist_ok=True)  # what an earlier attempt downloaded serves the next one
-        (partial / "ivy.xml").write_text(_ivy_module(artifacts), encoding="utf-8")
+        (partial / "ivy.xml").write_text(_ivy_module(artifacts, alone), encoding="utf-8")
         if _retrieve(java, title, partial, output) == 0 and (partial / "jars" / first).exists():
             break
     else:
@@ -122,10 +123,10 @@ def _fetch(title: str, artifacts: Sequence[Artifact], home: Path) -> list[Path]:
     return [home / jar.name for jar in jars]
 
 
-def _ivy_module(artifacts: Sequence[Artifact]) -> str:
+def _ivy_module(artifacts: Sequence[Artifact], alone: Collection[Artifact]) -> str:
     dependencies = "".join(
         f"<dependency org={quoteattr(one.group)} name={quoteattr(one.name)} rev={quoteattr(one.version)}"
-        ' conf="default->default"/>'
+        f' conf="default->{"master" if one in alone else "default"}"/>'
         for one in artifacts
     )
     return (

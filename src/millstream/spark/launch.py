@@ -41,6 +41,7 @@ from millstream.spark.startup.cluster import check_executors, wait_for_executors
 from millstream.spark.startup.session import is_here, lanes_of
 from millstream.spark.state.checkpoint import Checkpoint, Remembered, checkpoint_location, run_name
 from millstream.spark.state.origin import Origin
+from millstream.spark.state.storage import spark_url
 from millstream.spark.topics.written import made_topics, written_topics
 from millstream.task.watching.watch import Seen
 from millstream.topology.nodes import SourceNode
@@ -105,7 +106,7 @@ class Launched:
 
         writer = (
             frame.writeStream.queryName(f"{program.config.application_id}-{program.run_id}")
-            .option("checkpointLocation", f"{program.checkpoint}/spark")
+            .option("checkpointLocation", f"{spark_url(program.checkpoint)}/spark")
             .foreachBatch(finish)
         )
         writer = writer.trigger(availableNow=True) if once else writer.trigger(processingTime="0 seconds")
@@ -114,7 +115,7 @@ class Launched:
 
 def ask_for_ownership(config: StreamsConfig) -> Ownership:
     """Begin to ask for the ownership of an application, with the id of its checkpoint, or of the one to be made."""
-    checkpoint = Checkpoint(checkpoint_location(config))
+    checkpoint = Checkpoint(checkpoint_location(config), config.spark)
     known = None
     with contextlib.suppress(CheckpointDamaged):  # another one is made, by the owner
         known = checkpoint.known_id()
@@ -149,9 +150,9 @@ def launch(topology: Topology, config: StreamsConfig, session: SparkSession, own
         here = is_here(str(session.sparkContext.master))
         if not here:
             wait_for_executors(session)
-            check_executors(session, checkpoint_location(config))
+            check_executors(session, checkpoint_location(config), config.spark)
         lanes = min(lanes_of(session), max(1, len(plan.tasks)))
-        checkpoint = Checkpoint(checkpoint_location(config))
+        checkpoint = Checkpoint(checkpoint_location(config), config.spark)
         remembered = checkpoint.compare(config.application_id, topology, plan, lanes, ownership.checkpoint)
         run_id = run_name(config.application_id, uuid.uuid4().hex)
         # Elsewhere the driver's number means nothing.
@@ -189,7 +190,7 @@ def _agreed(
     tasks = {part.id: part.partitions for part in program.plan.parts.values()}
     topics = new_topics(program.changelogs, program.topology, program.config, tasks)
     origin = None if remembered.is_new else Origin.read(checkpoint)
-    spark_log = SparkLog.read(program.checkpoint)
+    spark_log = SparkLog.read(program.checkpoint, program.config.spark)
     if origin is not None and spark_log.latest is None:
         # It was rebuilt, and nothing was done with it since then: others may have, if they were quicker.
         begins = origin.before in Known.read(program, ownership, partitions).checkpoints

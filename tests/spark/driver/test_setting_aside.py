@@ -16,11 +16,11 @@ def test_it_is_moved_and_put_back(tmp_path: Path) -> None:
     aside = SetAside.move(str(location))
     assert aside is not None
     assert not location.exists()
-    assert aside.path.name.startswith("checkpoint.damaged-")
+    assert Path(aside.path).name.startswith("checkpoint.damaged-")
     (location / "millstream").mkdir(parents=True)  # a start that came to nothing
     assert aside.put_back()
     assert Checkpoint(str(location)).known_id() == "old"
-    assert not aside.path.exists()
+    assert not Path(aside.path).exists()
 
 
 def test_another_one_stays(tmp_path: Path) -> None:
@@ -31,7 +31,7 @@ def test_another_one_stays(tmp_path: Path) -> None:
     Checkpoint(str(location)).write("application.json", {"format": 2, "id": "new"})
     assert not aside.put_back()
     assert Checkpoint(str(location)).known_id() == "new"
-    assert aside.path.exists()
+    assert Path(aside.path).exists()
 
 
 def test_where_it_cannot_be_moved_it_stays(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

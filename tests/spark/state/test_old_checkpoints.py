@@ -32,7 +32,11 @@ LAST, NEXT = Version(3, 0), Version(4, 0)
 MINUTE = 60_000
 
 
-@pytest.fixture(params=["format-2"])
+#: The kinds of files in each of the fixtures.
+FILES = {"format-2": [".base", ".changes", ".changes"], "format-3": [".base", ".changes", ".merged"]}
+
+
+@pytest.fixture(params=sorted(FILES))
 def location(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
     """A copy of a checkpoint that today's version must read."""
     return Path(shutil.copytree(FIXTURES / request.param, tmp_path / "checkpoint"))
@@ -58,8 +62,9 @@ def test_the_application_goes_on_with_it(location: Path) -> None:
     assert not found.moved
     assert found.id == Checkpoint(str(location)).known_id() != "another id"
     before = json.loads((location / "millstream" / "application.json").read_text())
+    assert found.changelogs == before.pop("changelogs", {})  # format 2 did not know them yet
     kinds = {"count-store": "timestamped key-value", "minute-store": "timestamped window"}  # noted since then
-    assert found.note | {"markers": before["markers"]} == before | {"kinds": kinds}
+    assert found.note | {"markers": before["markers"]} == before | {"kinds": kinds, "format": 3}
     assert found.markers.items() >= before["markers"].items()  # those that came later have other numbers
 
 
@@ -82,14 +87,15 @@ def test_it_agrees_with_what_kafka_knew(location: Path) -> None:
     check_known(program, log, Known([], [note], [marker]))
 
 
-def test_state_is_what_it_was(location: Path) -> None:
+def test_state_is_what_it_was(location: Path, request: pytest.FixtureRequest) -> None:
     stores: dict[str, dict[bytes, bytes | None]] = {}
 
     def apply(store: str, entries: list[LogEntry]) -> None:
         stores.setdefault(store, {}).update(entries)
 
     files = StateFiles(fs.LocalFileSystem(), str(location / "millstream" / "state" / "0_0"))
-    assert [path.suffix for path in sorted(Path(files.directory).glob("0*"))] == [".base", ".changes", ".changes"]
+    found = [path.suffix for path in sorted(Path(files.directory).glob("0*"))]
+    assert found == FILES[request.node.callspec.params["location"]]
     assert files.restore(NEXT, apply, at_least=LAST)
     assert stores == {
         "count-store": {b"a": row(3, 62_000), b"b": row(2, 64_000), b"c": row(1, 63_000)},

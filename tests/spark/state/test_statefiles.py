@@ -134,7 +134,7 @@ def test_a_base_replaces_what_is_before_it(copy: Copy, other: Copy) -> None:
 
 
 def test_a_base_of_many_chunks_is_read_as_a_whole(copy: Copy, other: Copy, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("millstream.spark.state.statefiles._ENTRIES_A_CHUNK", 2)
+    monkeypatch.setattr("millstream.spark.state.levels._ENTRIES_A_CHUNK", 2)
     copy.store = {b"%d" % number: b"v" for number in range(7)}
     copy.write(Version(1, 0), base=True)
 

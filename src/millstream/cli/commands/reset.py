@@ -85,7 +85,7 @@ def reset(
         if not yes:
             typer.confirm("do this?", abort=True, err=True)
         _refuse_if_it_runs(admin, config.application_id)
-        carry_out(plan, admin)
+        carry_out(plan, admin, config)
         typer.echo(f"{plan.application_id} begins anew with its next start")
     finally:
         admin.close()

@@ -16,7 +16,7 @@ from millstream.kafka.admin import Partition
 from millstream.kafka.errors import TopicMissing
 from millstream.kafka.group_admin import GroupAdmin
 from millstream.spark.state.checkpoint import Checkpoint, checkpoint_location
-from millstream.spark.state.statefiles import filesystem
+from millstream.spark.state.storage import filesystem
 from millstream.topology.nodes import SourceNode
 from millstream.topology.topology import Topology
 
@@ -96,13 +96,13 @@ def make_plan(
     )
 
 
-def carry_out(plan: ResetPlan, admin: GroupAdmin) -> None:
+def carry_out(plan: ResetPlan, admin: GroupAdmin, config: StreamsConfig) -> None:
     """Do it. Positions go with their group, then those that are wanted are set: nothing else of it is left."""
     admin.delete_groups([plan.application_id, *plan.groups])
     admin.commit_offsets(plan.offsets, plan.application_id)
     admin.delete_topics(plan.topics)
     if plan.checkpoint is not None:
-        found, path = filesystem(plan.checkpoint)
+        found, path = filesystem(plan.checkpoint, config.spark)
         for part in ("spark", "millstream"):  # whatever else is there is not ours
             if found.get_file_info(f"{path}/{part}").type == fs.FileType.Directory:
                 found.delete_dir(f"{path}/{part}")
@@ -140,7 +140,7 @@ def _partitions(topics: Iterable[str], counts: dict[str, int]) -> list[Partition
 def _checkpoint(config: StreamsConfig) -> tuple[str | None, str | None]:
     """Where the application's checkpoint is, or why what is there is not removed."""
     location = checkpoint_location(config)
-    noted = Checkpoint(location).read("application.json")
+    noted = Checkpoint(location, config.spark).read("application.json")
     if noted is None:
         return None, None
     owner = noted.get("application_id")

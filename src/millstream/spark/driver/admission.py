@@ -105,7 +105,7 @@ class Admission:
 
     def beginning(self) -> Offsets:
         """Where the application starts. It is noted: when the first batch is run again, Spark asks again."""
-        checkpoint = Checkpoint(self._program.checkpoint)
+        checkpoint = Checkpoint(self._program.checkpoint, self._program.config.spark)
         noted: Offsets | None = checkpoint.read(_BEGINNING)
         if noted is None:
             topics = self._patiently(lambda: self._starts(self._partitions))

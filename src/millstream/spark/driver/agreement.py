@@ -15,6 +15,7 @@ from typing import Any
 from confluent_kafka import TopicPartition
 from pyarrow import fs
 
+from millstream.config import Setting
 from millstream.errors import CheckpointDamaged, StreamsError
 from millstream.spark.driver.ownership import Ownership
 from millstream.spark.program import Program
@@ -29,8 +30,9 @@ from millstream.spark.state.markers import (
     read_marker,
     read_note,
 )
-from millstream.spark.state.statefiles import Version, filesystem
+from millstream.spark.state.statefiles import Version
 from millstream.spark.state.stateformat import HINT
+from millstream.spark.state.storage import filesystem
 
 #: With so many batches begun, at least one was marked as done.
 _MARKED_AFTER = 3
@@ -58,13 +60,17 @@ class SparkLog:
         return max(self.contents, default=None)
 
     @classmethod
-    def read(cls, checkpoint: str) -> SparkLog:
+    def read(cls, checkpoint: str, spark: Mapping[str, Setting] | None = None) -> SparkLog:
         """Read the log of a checkpoint.
+
+        Args:
+            checkpoint: where it is.
+            spark: properties of Spark.
 
         Raises:
             CheckpointDamaged: an entry cannot be right.
         """
-        file_system, root = filesystem(checkpoint)
+        file_system, root = filesystem(checkpoint, spark)
         begun, done = (
             {
                 int(info.base_name): info.path

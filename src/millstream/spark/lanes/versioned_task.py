@@ -16,7 +16,8 @@ from millstream.spark.lanes.changelog import TaskChangelog
 from millstream.spark.lanes.context import LaneContext, state_directory
 from millstream.spark.plan import Partition, TaskId
 from millstream.spark.program import Program
-from millstream.spark.state.statefiles import StateFiles, Version, filesystem
+from millstream.spark.state.statefiles import StateFiles, Version
+from millstream.spark.state.storage import filesystem
 from millstream.state.store import LogEntry, StateStore
 from millstream.task.context import host_context
 from millstream.task.globals import GlobalState
@@ -40,7 +41,7 @@ class VersionedTask:
         self._watch = watch
         self._id = task_id
         self._shows_offsets = program.has_user_code
-        file_system, root = filesystem(program.checkpoint)
+        file_system, root = filesystem(program.checkpoint, program.config.spark)
         self._files = StateFiles(file_system, f"{root}/millstream/state/{task_id.name}")
         self._changelog = TaskChangelog(program, task_id)
         self._task: Task | None = None
@@ -62,6 +63,11 @@ class VersionedTask:
     def state(self) -> Version | None:
         """The version of its last state file; None if it never had any."""
         return self._files.last
+
+    @property
+    def state_bytes_written(self) -> int:
+        """How many bytes of state files it has written, those included that were merged or written anew."""
+        return self._files.written
 
     def is_current(self, version: Version) -> bool:
         """Whether this copy did the wave before, so that no file can know more."""
@@ -147,6 +153,7 @@ class VersionedTask:
         self._clean = version
         if self._task is not None and self._files.needs_base:
             self._files.write_base(self._task.snapshot(), self._task.save())
+        self._files.merge_before(version.batch - 1)
         self._files.forget_before(version.batch - 1)
 
     def statistics(self) -> dict[str, Any]:

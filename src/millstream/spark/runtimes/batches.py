@@ -130,7 +130,7 @@ class BatchRuntime:
             CheckpointDamaged: that is not possible; the checkpoint is where it was.
         """
         application, location = self._config.application_id, checkpoint_location(self._config)
-        aside = SetAside.move(location)
+        aside = SetAside.move(location, self._config.spark)
         if aside is None:
             raise damage
         log.warning(
@@ -156,7 +156,7 @@ class BatchRuntime:
     def _launch_from_checkpoint(self) -> None:
         if self._session is None or self._ownership is None:
             raise AssertionError("not started")
-        known = Checkpoint(checkpoint_location(self._config)).known_id()
+        known = Checkpoint(checkpoint_location(self._config), self._config.spark).known_id()
         if known is not None and known != self._ownership.checkpoint:  # another copy made it in the meantime
             self._own_anew()
         before, self._launched = self._launched, None

@@ -6,11 +6,12 @@ import logging
 import socket
 import time
 import uuid
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from importlib.metadata import version
 
 from pyspark.sql import SparkSession
 
+from millstream.config import Setting
 from millstream.errors import StreamsError
 from millstream.spark.startup.session import lanes_of
 from millstream.spark.state.checkpoint import Checkpoint
@@ -45,21 +46,24 @@ def wait_for_executors(session: SparkSession) -> None:
         time.sleep(_LOOK_SECONDS)
 
 
-def check_executors(session: SparkSession, location: str) -> None:
+def check_executors(session: SparkSession, location: str, spark: Mapping[str, Setting]) -> None:
     """See that Millstream is there in the same version, and the checkpoint is the same place as here.
 
     Args:
         session: Spark.
         location: of the checkpoint.
+        spark: properties of Spark, with the settings of stores.
 
     Raises:
         StreamsError: it is not.
     """
-    checkpoint, name = Checkpoint(location), f"probe-{uuid.uuid4().hex}.json"
+    checkpoint, name = Checkpoint(location, spark), f"probe-{uuid.uuid4().hex}.json"
     checkpoint.write(name, {"written-by": socket.gethostname()})
     count = 2 * lanes_of(session)
     try:
-        seen = session.sparkContext.parallelize(range(count), count).mapPartitions(_Look(location, name)).collect()
+        seen = (
+            session.sparkContext.parallelize(range(count), count).mapPartitions(_Look(location, name, spark)).collect()
+        )
     except Exception as error:  # Spark's own, whatever they are
         if not any(missing in str(error) for missing in _MISSING):
             raise
@@ -93,17 +97,19 @@ class _Look:
     Args:
         location: of the checkpoint.
         name: of the note.
+        spark: properties of Spark.
     """
 
-    def __init__(self, location: str, name: str) -> None:
+    def __init__(self, location: str, name: str, spark: Mapping[str, Setting]) -> None:
         self._location = location
         self._name = name
+        self._spark = dict(spark)
 
     def __call__(self, _: Iterable[int]) -> Iterator[tuple[str, str, str | None]]:
         """The executor's host, its version of Millstream, and what is wrong there."""
         problem = None
         try:
-            if Checkpoint(self._location).read(self._name) is None:
+            if Checkpoint(self._location, self._spark).read(self._name) is None:
                 problem = "what the driver wrote is not there"
         except StreamsError as error:
             problem = f"{error.primary} ({error.detail})"

@@ -13,14 +13,16 @@ from pathlib import Path
 from pyspark import SparkConf, SparkContext
 from pyspark.sql import SparkSession
 
-from millstream.config import StreamsConfig
+from millstream.config import StreamsConfig, is_secret
 from millstream.spark.failures import is_news
 from millstream.spark.startup import class_archive
 from millstream.spark.startup.connect import refuse_connect
 from millstream.spark.startup.log_file import OPTION, log_file, start_is_logged
 from millstream.spark.startup.masters import check_master, cores_here, remote_defaults
 from millstream.spark.startup.masters import is_here as is_here
+from millstream.spark.startup.s3_client import s3_properties
 from millstream.spark.startup.signals import signals_are_the_drivers
+from millstream.spark.state.checkpoint import checkpoint_location
 
 _MASTER, _NAME, _PROGRESS = "spark.master", "spark.app.name", "spark.ui.showConsoleProgress"
 #: On this machine Spark may run so many tasks more than an application has lanes. Lanes of SQL keep theirs as long as
@@ -55,6 +57,10 @@ _DEFAULTS = {
 _LOOPBACK = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
 
 
+#: Properties for Hadoop. Keys among them are told to the JVM when it runs: everybody can read a command line.
+_HADOOP = "spark.hadoop."
+
+
 def spark_session(config: StreamsConfig, given: SparkSession | None = None) -> SparkSession:
     """The session of this process, made if there is none.
 
@@ -66,7 +72,9 @@ def spark_session(config: StreamsConfig, given: SparkSession | None = None) -> S
     Raises:
         MillstreamError: it is of Spark Connect, or something is missing for such a master.
     """
-    told = {name: str(value) for name, value in config.spark.items()}
+    stored = {} if config.processing_mode == "continuous" else s3_properties(checkpoint_location(config), config.spark)
+    told = {name: str(value) for name, value in config.spark.items()} | stored
+    keys = {name: told.pop(name) for name in list(told) if name.startswith(_HADOOP) and is_secret(name)}
     refuse_connect(given, told)
     active = given or SparkSession.getActiveSession()
     if active is not None:
@@ -87,6 +95,8 @@ def spark_session(config: StreamsConfig, given: SparkSession | None = None) -> S
             builder = builder.config(name, value)
         session = builder.getOrCreate()
     session.sparkContext.setLogLevel("ERROR")
+    for name, value in keys.items():
+        session.sparkContext._jsc.hadoopConfiguration().set(name.removeprefix(_HADOOP), value)
     logging.getLogger("py4j.clientserver").addFilter(is_news)
     if local and config.processing_mode == "micro_batch":
         threading.Thread(target=_warm_up, args=(session,), name="warm-up", daemon=True).start()

@@ -12,19 +12,22 @@ from typing import Any
 
 from pyarrow import fs
 
-from millstream.config import StreamsConfig
+from millstream.config import Setting, StreamsConfig
 from millstream.directories import state_directory
 from millstream.errors import CheckpointDamaged, StreamsError
 from millstream.spark.plan import Plan, TaskId
 from millstream.spark.state.markers import BATCH
-from millstream.spark.state.statefiles import filesystem
 from millstream.spark.state.stateformat import HINT
+from millstream.spark.state.storage import filesystem, make_directory, write_whole
 from millstream.state import StoreBuilder
 from millstream.topology.topology import Topology
 
-_NAME = "application.json"
+#: What makes a checkpoint of a directory.
+NOTE = "application.json"
 #: Raised with every change that an older version cannot read, or whose older form this version cannot.
-_FORMAT = 2
+_FORMAT = 3
+#: Formats that this version goes on with. 2 had no merged state files.
+_READ = (2, _FORMAT)
 
 
 @dataclass(frozen=True)
@@ -61,11 +64,16 @@ class Remembered:
 
 
 class Checkpoint:
-    """The part of a checkpoint location that is Millstream's."""
+    """The part of a checkpoint location that is Millstream's.
 
-    def __init__(self, location: str) -> None:
+    Args:
+        location: where it is.
+        spark: properties of Spark, which have the settings of stores such as S3.
+    """
+
+    def __init__(self, location: str, spark: Mapping[str, Setting] | None = None) -> None:
         self.location = location
-        self._file_system, self._path = filesystem(location)
+        self._file_system, self._path = filesystem(location, spark)
         self._path += "/millstream"
 
     def known_id(self) -> str | None:
@@ -123,15 +131,16 @@ class Checkpoint:
             run: what it is.
             changelogs: see `Remembered.whole`.
         """
-        self.write(_NAME, {**run.note, "changelogs": dict(changelogs)})
+        self.write(NOTE, {**run.note, "changelogs": dict(changelogs)})
 
     def _before(self) -> dict[str, Any] | None:
-        before = self.read(_NAME)
-        if before is not None and before.get("format") != _FORMAT:
+        before = self.read(NOTE)
+        if before is not None and before.get("format") not in _READ:
             newer = isinstance(before.get("format"), int) and before["format"] > _FORMAT
+            known = " and ".join(map(str, _READ))
             raise StreamsError(
                 f"the checkpoint has the format of {'a newer' if newer else 'an older'} Millstream",
-                detail=f"{self.location} has format {before.get('format')}, this version reads format {_FORMAT}",
+                detail=f"{self.location} has format {before.get('format')}, this version reads format {known}",
                 hint="run it with the version it was made with"
                 + ("" if newer else ", or begin anew on purpose: millstream reset"),
             )
@@ -185,10 +194,8 @@ class Checkpoint:
         """Write a note, as a whole or not at all."""
         path = f"{self._path}/{name}"
         try:
-            self._file_system.create_dir(self._path, recursive=True)
-            with self._file_system.open_output_stream(f"{path}.tmp") as stream:
-                stream.write(json.dumps(content, indent=2).encode())
-            self._file_system.move(f"{path}.tmp", path)
+            make_directory(self._file_system, self._path)
+            write_whole(self._file_system, path, lambda stream: stream.write(json.dumps(content, indent=2).encode()))
         except OSError as error:
             raise StreamsError(
                 "the checkpoint cannot be written",

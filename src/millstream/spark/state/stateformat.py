@@ -1,8 +1,8 @@
 """The bytes of a state file.
 
     magic          4  "MSF2"
-    header            kind (1 byte: 1 changes, 2 base), batch (8) and wave (4) of its version, batch and wave of its
-                      predecessor (-1 and 0: there is none), length of the task's id (2), the id; checksum
+    header            kind (1 byte: 1 changes, 2 base, 3 merged), batch (8) and wave (4) of its version, batch and wave
+                      of its predecessor (-1 and 0: there is none), length of the task's id (2), the id; checksum
     frames            kind (1: 1 store, 2 progress, 3 end), length of the name (2), length of the data (8); checksum;
                       name, data; checksum
 
@@ -19,6 +19,7 @@ from __future__ import annotations
 import struct
 import zlib
 from collections.abc import Iterable, Iterator
+from enum import IntEnum
 from typing import IO, Any, NamedTuple
 
 from millstream.errors import CheckpointDamaged, StateStoreError
@@ -29,7 +30,6 @@ _HEADER = struct.Struct(">BqiqiH")
 _FRAME = struct.Struct(">BHQ")
 _END_DATA = struct.Struct(">QQ")
 _CHECKSUM = struct.Struct(">I")
-_CHANGES, _BASE = 1, 2
 _STORE, _PROGRESS, _END = 1, 2, 3
 
 HINT = (
@@ -49,11 +49,22 @@ class Version(NamedTuple):
 BEGINNING = Version(-1, 0)
 
 
+class Kind(IntEnum):
+    """What of a task is in a file."""
+
+    #: What one wave changed.
+    CHANGES = 1
+    #: Everything there was after a wave.
+    BASE = 2
+    #: What several waves changed that followed each other.
+    MERGED = 3
+
+
 class Header(NamedTuple):
     """What a file is."""
 
     task: str
-    is_base: bool
+    kind: Kind
     version: Version
     #: The version of the file that comes before it; None for a task's first.
     predecessor: Version | None
@@ -62,8 +73,7 @@ class Header(NamedTuple):
 def write(stream: IO[bytes] | Any, header: Header, parts: Iterable[tuple[str, bytes]], progress: bytes) -> int:
     """Write a file: segments by store, and the progress. Answers its size."""
     task = header.task.encode()
-    kind = _BASE if header.is_base else _CHANGES
-    packed = _HEADER.pack(kind, *header.version, *(header.predecessor or BEGINNING), len(task))
+    packed = _HEADER.pack(header.kind, *header.version, *(header.predecessor or BEGINNING), len(task))
     checksum = zlib.crc32(MAGIC + packed + task)
     stream.write(MAGIC + packed + task + _CHECKSUM.pack(checksum))
     size = len(MAGIC) + len(packed) + len(task) + _CHECKSUM.size
@@ -119,9 +129,11 @@ class Reader:
         kind, batch, wave, batch_before, wave_before, length = _HEADER.unpack(self._take(_HEADER.size))
         task = self._take(length)
         self._check()
+        if kind not in Kind._value2member_map_:
+            raise self._damaged(f"it is of kind {kind}, which is not known here")
         predecessor = Version(batch_before, wave_before)
         self.header = Header(
-            task.decode(), kind == _BASE, Version(batch, wave), None if predecessor == BEGINNING else predecessor
+            task.decode(), Kind(kind), Version(batch, wave), None if predecessor == BEGINNING else predecessor
         )
         self.progress = b""
 
@@ -173,9 +185,14 @@ def damaged(path: str, why: str) -> CheckpointDamaged:
     return CheckpointDamaged("a state file is damaged", detail=f"{path}: {why}", hint=HINT)
 
 
+class FileGone(StateStoreError):
+    """A file that was listed is not there any more."""
+
+
 def unreadable(path: str, error: OSError) -> StateStoreError:
     """The error for a file that the file system does not give."""
-    return StateStoreError("a state file cannot be read", detail=f"{path}: {error}", hint=HINT)
+    kind = FileGone if isinstance(error, FileNotFoundError) else StateStoreError
+    return kind("a state file cannot be read", detail=f"{path}: {error}", hint=HINT)
 
 
 def _frame_size(name_length: int, length: int) -> int:

@@ -23,7 +23,7 @@ from millstream.kafka.broker import DevBroker
 from millstream.kafka.clients import make_consumer
 from millstream.kafka.topics import NewTopic
 from millstream.spark.client import KafkaStreams
-from millstream.spark.state import checkpoint
+from millstream.spark.state import checkpoint, levels
 from millstream.spark.state.statefiles import StateFiles, Version
 from millstream.state.store import LogEntry
 
@@ -89,7 +89,9 @@ def make(target: Path) -> None:
             assert streams.wait(_PATIENCE)
         admin.close()
         known = _known_to_kafka(settings).replace(str(settings.checkpoint_location), LOCATION)
-        _make_base(Path(temporary, "checkpoint", "millstream", "state", "0_0"), Version(2, 0))
+        state = Path(temporary, "checkpoint", "millstream", "state", "0_0")
+        _make_base(state, Version(1, 0))
+        _merge(state)
         shutil.copytree(Path(temporary, "checkpoint"), target)
         (target / "kafka.json").write_text(known)
 
@@ -116,6 +118,14 @@ def _make_base(directory: Path, at: Version) -> None:
     progress = files.restore(Version(at.batch + 1, 0), apply)
     files.write_base({store: entries.items() for store, entries in stores.items()}, progress or b"")
     files.forget_before(at.batch + 1)
+
+
+def _merge(directory: Path) -> None:
+    """What a task does after many more batches: merge what was changed after the base."""
+    files = StateFiles(fs.LocalFileSystem(), str(directory))
+    files.restore(Version(len(BATCHES) + 1, 0), lambda store, entries: None)
+    levels.RUN = 2
+    files.merge_before(len(BATCHES) + 1)
 
 
 if __name__ == "__main__":
