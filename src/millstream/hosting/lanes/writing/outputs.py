@@ -26,8 +26,13 @@ from millstream.task.records import OutputRecord
 
 _T = TypeVar("_T")
 _SECONDS = 30.0
-#: A lane that dies in a transaction holds up readers of what it wrote for so long at most.
-_TIMEOUT_MS = 10_000
+_SETTINGS = {
+    # A lane that dies in a transaction holds up readers of what it wrote for so long at most.
+    "transaction.timeout.ms": "10000",
+    # A transaction that follows on another at once is told to come again: that is over in milliseconds.
+    "retry.backoff.ms": "5",
+    "retry.backoff.max.ms": "200",
+}
 
 
 class Refused(ProductionError):
@@ -61,7 +66,7 @@ class Outputs:
     def open(self) -> None:
         """Be ready for a transaction."""
         if self._producer is None:
-            overrides = {**PRODUCER_SETTINGS, "transaction.timeout.ms": str(_TIMEOUT_MS)}
+            overrides = {**PRODUCER_SETTINGS, **_SETTINGS}
             made = make_producer(
                 self._config, self._id, overrides=overrides, on_failure=self._not_delivered, watch=ErrorWatch()
             )
