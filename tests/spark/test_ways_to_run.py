@@ -98,6 +98,6 @@ def _refused_without_millstream(cluster: Cluster, broker: DetachedBroker, topic:
     command = [sys.executable, "-m", "millstream.cli", "run", str(app), "--master", cluster.master]
     command += ["--spark", f"spark.pyspark.python={bare}", "--checkpoint", str(tmp_path / "checkpoint")]
     command += ["--bootstrap-servers", broker.bootstrap_servers]
-    ended = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603
+    ended = subprocess.run(command, capture_output=True, text=True, check=False, timeout=180)  # noqa: S603
     assert ended.returncode == 1
     assert "Millstream is not installed on Spark's executors" in ended.stderr

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 from millstream.hosting.lanes.keeping import KnownQuery
 from millstream.hosting.lanes.messages import Figures
 from millstream.hosting.lanes.reading.inputs import Inputs
@@ -38,7 +40,7 @@ def figures_of(known: KnownQuery, inputs: Inputs, *, is_settled: bool) -> Figure
         {task_id.name: round(known.restored.get(task_id, 0.0), 2) for task_id in known.making},
         is_settled,
         reached,
-        written=sum(task.written for task in tasks),
+        counted=dict(sum((Counter(task.counted()) for task in tasks), known.counted)),
         details={task.id.name: task.details() for task in tasks},
         is_paused=known.is_paused,
     )

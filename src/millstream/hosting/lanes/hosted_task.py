@@ -134,16 +134,23 @@ class HostedTask:
         """How many records could not be used."""
         return self._task.metrics.dropped_records
 
-    def details(self) -> dict[str, Any]:
-        """What people are told of it."""
+    def counted(self) -> dict[str, int]:
+        """What it has done so far."""
         metrics = self._task.metrics
         return {
             "read": self._read,
             "processed": metrics.processed_records,
             "dropped": metrics.dropped_records,
             "punctuated": metrics.punctuations,
-            "stream_time": self._task.context.stream_time,
             "restored": self._restored,
+            "written": self.written,
+        }
+
+    def details(self) -> dict[str, Any]:
+        """What people are told of it."""
+        return {
+            **self.counted(),
+            "stream_time": self._task.context.stream_time,
             "due": self._task.next_wall_clock_punctuation,
             "offsets": {f"{topic}-{partition}": at for (topic, partition), at in self.positions.items()},
         }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing, suppress
@@ -52,6 +53,8 @@ class KnownQuery:
     told: Figures | None = None
     #: Somebody looks, or did.
     watch: Watch | None = None
+    #: What tasks have done that are not here any more; see `HostedTask.counted`.
+    counted: Counter[str] = field(default_factory=Counter)
 
     def has(self, reader: HostedTask | GlobalTables) -> bool:
         """Whether a reader is one of this query's, as it runs now."""
@@ -241,6 +244,7 @@ class Keeping:
             making.add_done_callback(_close_made)
         task = known.tasks.pop(task_id, None)
         if task is not None:
+            known.counted.update(task.counted())
             for partition in task_id.inputs:
                 self._inputs.remove(task, partition)
             with suppress(Exception):  # it is of no use any more

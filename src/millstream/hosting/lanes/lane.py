@@ -220,7 +220,7 @@ class Lane:
             if known.watch is not None and known.watch.is_on:
                 self._tell(Watched(query_id, known.watch.seen()))
             figures = figures_of(known, self._inputs, is_settled=self._keeping.is_settled(known))
-            if figures.processed:
+            if figures.counted.get("processed"):
                 figures = replace(figures, commits=self._committing.commits, times=self._committing.times)
             if figures != known.told:
                 known.told = figures

@@ -96,7 +96,7 @@ class Figures:
         is_settled: it has all tasks that it should have now.
         reached: inputs, by `topic-partition`, of which everything before an offset is processed and committed.
         commits: how often the lane has committed something.
-        written: how many records it has written for the query.
+        counted: what the lane has done for the query so far, also tasks that are not here any more.
         details: what each task tells, by name.
         is_paused: it is given no records.
         times: when the lane got its first record, when it first committed and when last, in seconds since 1970; 0 if
@@ -113,7 +113,7 @@ class Figures:
     is_settled: bool = True
     reached: Mapping[str, int] = field(default_factory=dict)
     commits: int = 0
-    written: int = 0
+    counted: Mapping[str, int] = field(default_factory=dict)
     details: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     is_paused: bool = False
     times: tuple[float, float, float] = (0.0, 0.0, 0.0)

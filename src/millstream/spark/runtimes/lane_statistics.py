@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import threading
+from collections import Counter
 from typing import Any
 
 from millstream.hosting.lanes.messages import Figures
-
-_OF_TASKS = ("read", "processed", "dropped", "punctuated", "restored")
-_OF_LANES = ("written", "commits")
 
 
 class LaneStatistics:
@@ -19,7 +17,7 @@ class LaneStatistics:
         #: By lane, the last figures.
         self._lanes: dict[int, Figures] = {}
         #: What lanes had done before they began anew.
-        self._before = dict.fromkeys((*_OF_TASKS, *_OF_LANES), 0)
+        self._before: Counter[str] = Counter()
         self._begun = self._first = self._ended = 0.0
 
     def take(self, lane: int, figures: Figures) -> None:
@@ -51,7 +49,7 @@ class LaneStatistics:
         """Numbers of the whole application."""
         with self._lock:
             told = list(self._lanes.values())
-            now = {name: count + sum(_count(one, name) for one in told) for name, count in self._before.items()}
+            now = sum(map(_counted, told), self._before)
             return {
                 "process-total": now["processed"],
                 "records-consumed-total": now["read"],
@@ -74,17 +72,10 @@ class LaneStatistics:
             return self._begun, self._ended, self._first
 
     def _keep(self, before: Figures, now: Figures) -> None:
-        """Do not forget what tasks did that a lane does not have any more, or has begun anew."""
-        for name in _OF_TASKS:
-            for task, said in before.details.items():
-                lost = said[name] - now.details.get(task, {}).get(name, 0)
-                self._before[name] += max(0, lost) if task not in now.details or lost > 0 else 0
-        for name in _OF_LANES:
-            if _count(now, name) < _count(before, name):
-                self._before[name] += _count(before, name)
+        """Do not forget what a lane did before it began anew."""
+        if now.commits < before.commits or now.counted.get("processed", 0) < before.counted.get("processed", 0):
+            self._before += _counted(before)
 
 
-def _count(figures: Figures, name: str) -> int:
-    if name in _OF_LANES:
-        return int(getattr(figures, name))
-    return sum(said[name] for said in figures.details.values())
+def _counted(figures: Figures) -> Counter[str]:
+    return Counter({**figures.counted, "commits": figures.commits})

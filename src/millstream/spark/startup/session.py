@@ -167,7 +167,7 @@ def _choose_python(wanted: str | None = None, *, local: bool) -> None:
     """
     if local:
         os.environ["PYTHONPATH"] = os.pathsep.join(entry for entry in sys.path if entry)
-    if "PYSPARK_PYTHON" not in os.environ:
+    if wanted is not None or "PYSPARK_PYTHON" not in os.environ:
         quick = local and os.access(_WORKER_PYTHON, os.X_OK)
         os.environ["MILLSTREAM_PYTHON"] = sys.executable
         # spark-submit heeds the setting; a process that starts Spark itself has to.
