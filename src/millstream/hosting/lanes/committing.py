@@ -28,7 +28,7 @@ _LONGEST_SECONDS = 1.0
 _COMMIT_PART = 8
 #: After many records it is waited for so long whether more come; after few, what they gave is committed at once.
 QUIET_SECONDS = 0.02
-_MANY = 1_000
+_MANY = 50
 #: More than so many outputs are committed at once.
 _MOST_HELD = 50_000
 #: How long Kafka may refuse the commits of a lane while its group changes.
