@@ -106,6 +106,7 @@ def test_lanes_are_killed(apps: Apps, make_topic: Make, produce: Produce, counts
     try:
         wait_until(lambda: streams.metrics()["commit-total"] > 3, "the first commits", 120)
         for lane in range(2):
+            wait_until(lambda: len(_processes(streams)) == 2, "both lanes", 120)
             before = _processes(streams)
             os.kill(before[lane], signal.SIGKILL)
             wait_until(
