@@ -277,3 +277,21 @@ def test_what_cannot_go_on_is_refused(apps: Apps, counting: Build, make_topic: M
 
     with pytest.raises(ArgumentError, match="in batches only"):
         KafkaStreams(counting(topic, out), _config(apps, production_exception_handler=Own())).start()
+
+
+def test_nothing_to_do_and_a_record_that_kafka_refuses(
+    apps: Apps, make_topic: Make, produce: Produce, admin: Admin
+) -> None:
+    """The first ends by itself; the second is told with its topic, and nothing of it is lost or skipped."""
+    topic, out = make_topic(2), make_topic(1)
+    builder = StreamsBuilder()
+    builder.stream(topic).map_values(lambda value: value * 2_000_000).to(out)
+    config = _config(apps)
+    assert apps.run_once(builder.build(), config).metrics()["process-total"] == 0
+    produce(topic, [("a", "x")])
+    streams = KafkaStreams(builder.build(), config)
+    streams.start()
+    with pytest.raises(StreamsError, match=out):
+        streams.wait(PATIENCE)
+    assert GroupAdmin(config).positions(config.application_id).get((topic, 0), 0) == 0
+    assert GroupAdmin(config).positions(config.application_id).get((topic, 1), 0) == 0

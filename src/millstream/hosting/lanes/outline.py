@@ -9,6 +9,7 @@ import msgspec
 
 from millstream.config import StreamsConfig
 from millstream.errors import StreamsError
+from millstream.hosting.following import Shape, what_cannot_follow
 from millstream.hosting.lanes.query import HostedQuery
 from millstream.hosting.range_consumer import RangeConsumer
 from millstream.kafka.admin import Admin
@@ -61,26 +62,17 @@ class Outline(Versioned, array_like=True, frozen=True):
         """As the value of a record."""
         return msgspec.msgpack.encode(self)
 
+    @property
+    def _shape(self) -> Shape:
+        return Shape(self.tasks, self.stores, self.kinds)
+
     def check(self, now: Outline) -> None:
         """See whether an application can go on with the state that it had with this outline.
 
         Raises:
             StreamsError: it cannot.
         """
-        problems = []
-        for store, part in self.stores.items():
-            if store not in now.stores:
-                problems.append(f"store '{store}' is gone")
-            elif now.stores[store] != part:
-                problems.append(f"store '{store}' moved from sub-topology {part} to {now.stores[store]}")
-        for store, kind in self.kinds.items():
-            if now.kinds.get(store, kind) != kind:
-                problems.append(f"store '{store}' was a {kind} store and is a {now.kinds[store]} store")
-        stateful = set(self.stores.values())
-        for part, count in self.tasks.items():
-            # Without state, it does not matter that equal keys may now lie in other partitions.
-            if part in stateful and now.tasks.get(part, count) != count:
-                problems.append(f"sub-topology {part} had {count} partitions and has {now.tasks[part]}")
+        problems = what_cannot_follow(self._shape, now._shape)
         if problems:
             raise StreamsError(
                 "the topology has changed in a way that its state cannot follow",

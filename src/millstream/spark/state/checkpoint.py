@@ -15,6 +15,7 @@ from pyarrow import fs
 from millstream.config import Setting, StreamsConfig
 from millstream.directories import state_directory
 from millstream.errors import CheckpointDamaged, StreamsError
+from millstream.hosting.following import Shape, what_cannot_follow
 from millstream.spark.plan import Plan, TaskId
 from millstream.spark.state.markers import BATCH
 from millstream.spark.state.stateformat import HINT
@@ -153,20 +154,8 @@ class Checkpoint:
                 detail=f"{self.location} is that of '{before['application_id']}', this is '{now['application_id']}'",
                 hint="give every application its own checkpoint_location",
             )
-        problems = []
-        for store, task in before["stores"].items():
-            if store in now["stores"] and now["stores"][store] != task:
-                problems.append(f"store '{store}' moved from sub-topology {task} to {now['stores'][store]}")
-            elif store not in now["stores"]:
-                problems.append(f"store '{store}' is gone")
-        for store, kind in before.get("kinds", {}).items():
-            if now["kinds"].get(store, kind) != kind:
-                problems.append(f"store '{store}' was a {kind} store and is a {now['kinds'][store]} store")
-        stateful = {str(part) for part in before["stores"].values()}
-        for part, count in before["tasks"].items():
-            # Without state, it does not matter that equal keys may now lie in other partitions.
-            if part in stateful and now["tasks"].get(part, count) != count:
-                problems.append(f"sub-topology {part} had {count} partitions and has {now['tasks'][part]}")
+        shapes = [Shape(one["tasks"], one["stores"], one.get("kinds", {})) for one in (before, now)]
+        problems = what_cannot_follow(*shapes)
         if problems:
             raise StreamsError(
                 "the topology has changed in a way that its state cannot follow",
