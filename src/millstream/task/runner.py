@@ -51,20 +51,31 @@ class Runner:
 
     def all(self) -> None:
         """Process everything, each record followed by the stream-time punctuation that it makes due."""
+        while self._queues.ready:
+            self._some()
+
+    def until_one_is_empty(self) -> None:
+        """The same until one of the queues is empty that are not so now; there must be one."""
         ready = self._queues.ready
-        while ready:
-            queue = ready.poll()
-            self._enter(queue)
-            if len(ready) == 1 and self._merges_two(queue, ready.entries[0][1]):
-                self._merge_two(queue, ready.poll())
-            elif ready:
-                self._merge(queue)
-            elif queue.extractor is None:
-                self._drain(queue)
-            else:
-                while queue.head is not None:
-                    self._process(queue, queue.poll())
-                    self.punctuate_stream_time()
+        filled = len(ready)
+        while len(ready) == filled:
+            self._some()
+
+    def _some(self) -> None:
+        """Process the queue that is first, as long as it is, and if there are two, both until one is empty."""
+        ready = self._queues.ready
+        queue = ready.poll()
+        self._enter(queue)
+        if len(ready) == 1 and self._merges_two(queue, ready.entries[0][1]):
+            self._merge_two(queue, ready.poll())
+        elif ready:
+            self._merge(queue)
+        elif queue.extractor is None:
+            self._drain(queue)
+        else:
+            while queue.head is not None:
+                self._process(queue, queue.poll())
+                self.punctuate_stream_time()
 
     def punctuate_stream_time(self) -> bool:
         """Call the stream-time punctuators that are due."""

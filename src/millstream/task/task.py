@@ -117,6 +117,11 @@ class Task:
         except FatalError as fatal:
             self._fail(fatal, "process")
 
+    def waiting(self, topic: str, partition: int) -> int:
+        """How many records of a partition are buffered."""
+        queue = self._queues.queues.get((topic, partition))
+        return 0 if queue is None or queue.head is None else len(queue.raw) + 1
+
     @property
     def has_records(self) -> bool:
         """Whether anything is buffered."""
@@ -152,6 +157,16 @@ class Task:
         except Exception as error:
             self._fail(error, "process")
         return self._runner.processed - before
+
+    def process_until_one_is_empty(self) -> None:
+        """Process, with stream-time punctuation, until a partition has nothing left that has something now.
+
+        For so long it cannot change what `is_processable` says.
+        """
+        try:
+            self._runner.until_one_is_empty()
+        except Exception as error:
+            self._fail(error, "process")
 
     def maybe_punctuate_stream_time(self) -> bool:
         """Call the stream-time punctuators that are due."""

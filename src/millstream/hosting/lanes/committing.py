@@ -125,23 +125,28 @@ class Committing:
         quiet = QUIET_SECONDS if self._came >= _MANY else 0.0
         return max(quiet, self._due_at - time.monotonic())
 
-    def commit_if_due(self, came: int) -> None:
-        """Commit, unless it is better to wait a little; `came` is how many records have come just now."""
+    def commit_if_due(self, came: int) -> bool:
+        """Commit, unless it is better to wait a little; whether it was done.
+
+        Args:
+            came: how many records have come just now.
+        """
         if self._dirty_since is None:
-            return
+            return False
         now = time.monotonic()
         self._came += came
         if came and not self.times[0]:
             self.times = (time.time(), 0.0, 0.0)
         if not came and now < self._due_at:
-            return
+            return False
         if came:
             since = now - self._dirty_since
             longest = min(max(_COMMIT_SECONDS, _COMMIT_PART * self._took), _LONGEST_SECONDS)
             if since < longest and sum(task.held for _, task in self._keeping.tasks()) <= _MOST_HELD:
-                return
+                return False
         self.commit(only_due=True)
         self._took = time.monotonic() - now
+        return True
 
     def before_leaving(self) -> None:
         """Commit while the group waits for this lane to let slots go."""

@@ -41,9 +41,10 @@ class GlobalTables:
         """They cannot go on."""
         self._on_lost(self, error)
 
-    def add(self, partition: Partition, records: list[RawRecord]) -> None:
-        """Take records."""
+    def add(self, partition: Partition, records: list[RawRecord]) -> int:
+        """Take records; none of them is for a task."""
         self.state.apply(*partition, records)
+        return 0
 
     def close(self) -> None:
         """Let them go."""

@@ -14,6 +14,7 @@ from typing import Any
 from millstream.errors import MillstreamError, StateStoreError
 from millstream.hosting.context import NO_THROTTLE, PlacedContext
 from millstream.hosting.lanes import notes
+from millstream.hosting.lanes.bundles import offset_at, pack, place_of, unpack
 from millstream.hosting.lanes.query import HostedQuery, HostedTaskId
 from millstream.hosting.range_consumer import records_gone
 from millstream.hosting.restoring import fill
@@ -24,6 +25,7 @@ from millstream.hosting.whose import is_at
 from millstream.kafka.admin import Admin, Partition
 from millstream.state.store import StateStore
 from millstream.task.context import host_context
+from millstream.task.errors.handling import asks_about_refused
 from millstream.task.globals import GlobalState
 from millstream.task.records import OutputRecord, RawRecord
 from millstream.task.task import Task
@@ -72,18 +74,23 @@ class HostedTask:
         self._directory = directory / task_id.application / f"{task_id.name}-{next(_NUMBERS)}"
         self._logs = {name: log for name, log in query.changelogs.items() if log.sub_topology == task_id.sub_topology}
         known = None if note is None else notes.decode(note)
-        #: Where inputs begin of which nothing was processed yet.
-        self._starts = {at: self._start(at, known) for at in task_id.inputs}
-        self.next: dict[Partition, int] = dict(self._starts)
+        #: Topics between two parts of the topology, in which there are bundles, and how many partitions they have.
+        self._between = {name: query.counts[name] for name in map(query.real_name, query.topology.internal_topics)}
+        # A handler of one's own is asked about single records.
+        self._packs = not asks_about_refused(query.config)
+        self.next: dict[Partition, int] = {at: self._start(at, known) for at in task_id.inputs}
+        #: Where inputs begin of which nothing was processed yet: offsets, or places (see `bundles`).
+        self._starts = {at: self._place(at, offset, known) for at, offset in self.next.items()}
         #: Whether there is something to commit. The first time, where it begins to read.
         self.is_dirty = note is None
+        #: The inputs that have given something.
+        self._has_read: set[Partition] = set()
         self._held: list[OutputRecord] = []
         #: How many records it has written.
         self.written = 0
         self._restored = 0
         #: How many records it was given that others wrote, and how many of them by the last commit.
         self._given = self._read = 0
-        self._between = {query.real_name(topic) for topic in query.topology.internal_topics}
         interval = query.config.commit_interval
         self._interval = 0.0 if interval is None else interval.total_seconds()
         self._committed = time.monotonic()
@@ -101,16 +108,21 @@ class HostedTask:
         """It cannot go on."""
         self._on_lost(self, error)
 
-    def add(self, partition: Partition, records: list[RawRecord]) -> None:
-        """Take records."""
+    def add(self, partition: Partition, messages: list[RawRecord]) -> int:
+        """Take what was read; answers how many records that are."""
         self.is_dirty = True
-        if partition[0] not in self._between:
+        self._has_read.add(partition)
+        if partition[0] in self._between:
+            records = unpack(messages, self._starts[partition])
+        else:
+            records = messages
             self._given += len(records)
         self._task.add_records(*partition, records)
+        return len(records)
 
     def is_full(self, partition: Partition) -> bool:
         """Whether so much of an input waits for another that it should be given no more."""
-        return len(self.id.inputs) > 1 and self.next[partition] - self.positions[partition] > _MOST_WAITING
+        return len(self.id.inputs) > 1 and self._task.waiting(*partition) > _MOST_WAITING
 
     # --- work
 
@@ -177,7 +189,7 @@ class HostedTask:
                 task.process_all()
             else:
                 while task.has_records and task.is_processable(lag):
-                    task.process_next()
+                    task.process_until_one_is_empty()
         self.is_dirty |= self.processed > before
         self._held += task.take_outputs()
 
@@ -190,12 +202,17 @@ class HostedTask:
 
     @property
     def positions(self) -> dict[Partition, int]:
-        """Of each input, the offset of the next record to process."""
+        """Of each input, the offset of the next message to process, or of the one that it is in."""
+        return {at: offset for at, (offset, _) in self._places().items()}
+
+    def _places(self) -> dict[Partition, tuple[int, int]]:
+        """Of each input, the offset of the next message, and how many of its records are left if it was begun."""
         found = self._task.positions
         return {
-            # What a task remembers of a topic that was made again is not of this one.
-            at: start if self.next[at] == start else max(found.get(at, -1), start)
+            at: offset_at(place) if at[0] in self._between else (place, 0)
             for at, start in self._starts.items()
+            # What a task remembers of a topic that was made again is not of this one.
+            for place in (max(found.get(at, -1), start) if at in self._has_read else start,)
         }
 
     @property
@@ -218,11 +235,13 @@ class HostedTask:
         records = self._held + task.take_outputs()
         self.written += len(records)
         self._held = []
+        if self._between and self._packs:
+            records = pack(records, self._between, next(_NUMBERS))
         stores, stream_time = task.state_stores, task.context.stream_time
         records += change_records(self._logs, self.id.partition, stores, task.take_changes(), stream_time)
         ids = {name: self.query.changelog_ids.get(name, "") for name in self._logs}
         said = encode_task(task.save(), clocks_of(self._logs, stores), ids)
-        note = notes.encode(self.positions, said, self.query.input_ids)
+        note = notes.encode(self._places(), said, self.query.input_ids)
         records.append((slots_topic, self.id.slot, self.id.key, note, max(stream_time, LEAST_TIME), None))
         return records, note
 
@@ -253,6 +272,14 @@ class HostedTask:
             *(*partition, at, policy, self.reset_of(topic)),
         )
         return policy
+
+    def _place(self, partition: Partition, offset: int, known: notes.LaneNote | None) -> int:
+        """The same as a place, if there are bundles in the topic."""
+        topic, number = partition
+        if topic not in self._between:
+            return offset
+        begun = known is not None and known.positions.get(topic, {}).get(number) == offset
+        return place_of(offset, known.left.get(topic, {}).get(number, 0) if known is not None and begun else 0)
 
     def _made(self, known: notes.LaneNote | None, global_state: GlobalState | None) -> Task:
         config = self.query.config

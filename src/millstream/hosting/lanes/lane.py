@@ -34,6 +34,7 @@ from millstream.hosting.lanes.messages import (
 from millstream.hosting.lanes.query import HostedQuery
 from millstream.hosting.lanes.reading.feed import Feed
 from millstream.hosting.lanes.reading.inputs import Inputs
+from millstream.hosting.lanes.rubbish import Rubbish
 from millstream.hosting.lanes.settings import LaneSettings
 from millstream.hosting.lanes.writing.outputs import Outputs
 from millstream.hosting.lanes.writing.plain_outputs import PlainOutputs
@@ -84,19 +85,21 @@ class Lane:
             commits_inputs=settings.is_application,
         )
         try:
-            while not self._closing:
-                self._heed_orders()
-                membership.poll(0)
-                if keeping.read_notes():
-                    self._committing.notes_were_read()
-                keeping.make_tasks()
-                if keeping.take_made():
-                    self._committing.wanted()
-                came = self._work()
-                self._committing.commit_if_due(came)
-                self._tell_figures(is_idle=not came and not self._committing.is_needed)
-                keeping.purge()
-            self._committing.commit()
+            with Rubbish() as rubbish:
+                while not self._closing:
+                    self._heed_orders()
+                    membership.poll(0)
+                    if keeping.read_notes():
+                        self._committing.notes_were_read()
+                    keeping.make_tasks()
+                    if keeping.take_made():
+                        self._committing.wanted()
+                    came = self._work()
+                    if self._committing.commit_if_due(came):
+                        rubbish.clear()
+                    self._tell_figures(is_idle=not came and not self._committing.is_needed)
+                    keeping.purge()
+                self._committing.commit()
         finally:
             keeping.close()
             self._outputs.close()
@@ -174,16 +177,16 @@ class Lane:
             if known is None or not known.has(task):  # it failed just now
                 continue
             try:
-                task.add(partition, records)
+                count += task.add(partition, records)
             except Exception as error:
                 keeping.fail(known, error)
                 continue
             if isinstance(task, GlobalTables):
                 continue
-            count += len(records)
             touched[task] = None
             if task.is_full(partition):
                 self._inputs.remove(task, partition)
+        self._inputs.came(count)
         now = int(time.time() * 1000)
         for known, task in keeping.tasks():
             due = task.next_punctuation

@@ -31,23 +31,34 @@ class LaneNote(Versioned, array_like=True, frozen=True):
     """A task between two transactions.
 
     Args:
-        positions: of each input, the offset of the next record.
+        positions: of each input, the offset of the next message.
         task: what it knows beside the rows of its stores; see `millstream.hosting.task_note`.
         ids: the ids of the topics; none in notes of the first versions.
+        left: of inputs that stand in the middle of a message, how many of its records come next; see `bundles`.
     """
 
     positions: dict[str, dict[int, int]]
     task: bytes
     ids: dict[str, str] = msgspec.field(default_factory=dict)
+    left: dict[str, dict[int, int]] = msgspec.field(default_factory=dict)
 
 
-def encode(positions: Mapping[Partition, int], task: bytes, ids: Mapping[str, str]) -> bytes:
-    """A note as the value of a record."""
-    by_topic: dict[str, dict[int, int]] = {}
-    for (topic, partition), offset in positions.items():
-        by_topic.setdefault(topic, {})[partition] = offset
-    known = {topic: ids[topic] for topic in by_topic if topic in ids}
-    return msgspec.msgpack.encode(LaneNote(_VERSION, by_topic, task, known))
+def encode(places: Mapping[Partition, tuple[int, int]], task: bytes, ids: Mapping[str, str]) -> bytes:
+    """A note as the value of a record.
+
+    Args:
+        places: of each input, the offset of the next message, and how many of its records are left if it was begun.
+        task: what it knows beside the rows of its stores.
+        ids: the ids of topics.
+    """
+    positions: dict[str, dict[int, int]] = {}
+    begun: dict[str, dict[int, int]] = {}
+    for (topic, partition), (offset, left) in places.items():
+        positions.setdefault(topic, {})[partition] = offset
+        if left:
+            begun.setdefault(topic, {})[partition] = left
+    known = {topic: ids[topic] for topic in positions if topic in ids}
+    return msgspec.msgpack.encode(LaneNote(_VERSION, positions, task, known, begun))
 
 
 def decode(value: bytes) -> LaneNote:

@@ -22,8 +22,10 @@ from millstream.topology.nodes import OffsetReset
 
 log = logging.getLogger("millstream.lanes")
 
-#: Few enough to stay in the processor's caches until they are processed.
+#: Few enough records to stay in the processor's caches until they are processed.
 _CHUNK = 5_000
+#: So many messages are taken at least, however many records are in each.
+_LEAST_MESSAGES = 20
 _ASK_AGAIN_SECONDS = 1.0
 #: How long a topic may be missing: it may be made again, and a broker that comes back does not know all at once.
 _MISSING_SECONDS = 30.0
@@ -56,6 +58,9 @@ class Inputs:
         self._live_readers: dict[Partition, list[Reader]] = {}
         self._behind_readers: dict[Partition, list[Reader]] = {}
         self._asked = 0.0
+        #: How many messages to ask for, and how many came the last time.
+        self._wanted = _CHUNK
+        self._came = 0
 
     def add(self, reader: Reader, partition: Partition) -> None:
         """Have a reader get the records of a partition from its `next` on. Safe to call again."""
@@ -99,8 +104,15 @@ class Inputs:
             return max(0, reader.next[partition] - position)
         return max(0, self._live.end(partition) - position)
 
+    def came(self, records: int) -> None:
+        """So many records were in the messages of the last poll: the next one asks for about a chunk of them."""
+        if self._came:
+            fitting = _CHUNK * self._came // max(records, 1)
+            self._wanted = min(max(fitting, _LEAST_MESSAGES), _CHUNK)
+
     def poll(self, seconds: float) -> Iterator[tuple[Reader, Partition, list[RawRecord]]]:
-        """Records for readers: what there is, or comes first in this time."""
+        """Messages for readers: what there is, or comes first in this time."""
+        self._came = 0
         if self._behind is not None and self._behind_readers:
             yield from self._given(self._behind, self._behind_readers, 0.01)
             self._join_live()
@@ -116,7 +128,8 @@ class Inputs:
     def _given(
         self, feed: Feed, readers: dict[Partition, list[Reader]], seconds: float
     ) -> Iterator[tuple[Reader, Partition, list[RawRecord]]]:
-        for partition, records in feed.poll(_CHUNK, seconds):
+        for partition, records in feed.poll(self._wanted, seconds):
+            self._came += len(records)
             for reader in list(readers.get(partition, ())):
                 wanted = reader.next[partition]
                 if records[-1][4] < wanted:
