@@ -25,12 +25,14 @@ log = logging.getLogger("millstream.lanes")
 #: While records come without end, what they gave is committed so often: the time that takes should be a small part.
 _COMMIT_SECONDS = 0.1
 _LONGEST_SECONDS = 1.0
+#: As long as more waits than is taken at once, nobody waits for a single result: rather more of them together.
+_BEHIND_SECONDS = 0.5
 _COMMIT_PART = 8
 #: After many records it is waited for so long whether more come; after few, what they gave is committed at once.
 QUIET_SECONDS = 0.02
 _MANY = 50
 #: More than so many outputs are committed at once.
-_MOST_HELD = 50_000
+_MOST_HELD = 100_000
 #: How long Kafka may refuse the commits of a lane while its group changes.
 _FENCED_SECONDS = 20.0
 _REJOIN_SECONDS = 0.1
@@ -125,11 +127,12 @@ class Committing:
         quiet = QUIET_SECONDS if self._came >= _MANY else 0.0
         return max(quiet, self._due_at - time.monotonic())
 
-    def commit_if_due(self, came: int) -> bool:
+    def commit_if_due(self, came: int, *, is_behind: bool) -> bool:
         """Commit, unless it is better to wait a little; whether it was done.
 
         Args:
             came: how many records have come just now.
+            is_behind: there are more.
         """
         if self._dirty_since is None:
             return False
@@ -141,7 +144,8 @@ class Committing:
             return False
         if came:
             since = now - self._dirty_since
-            longest = min(max(_COMMIT_SECONDS, _COMMIT_PART * self._took), _LONGEST_SECONDS)
+            least = _BEHIND_SECONDS if is_behind else _COMMIT_SECONDS
+            longest = min(max(least, _COMMIT_PART * self._took), _LONGEST_SECONDS)
             if since < longest and sum(task.held for _, task in self._keeping.tasks()) <= _MOST_HELD:
                 return False
         self.commit(only_due=True)

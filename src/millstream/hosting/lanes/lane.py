@@ -95,7 +95,7 @@ class Lane:
                     if keeping.take_made():
                         self._committing.wanted()
                     came = self._work()
-                    if self._committing.commit_if_due(came):
+                    if self._committing.commit_if_due(came, is_behind=self._inputs.is_behind):
                         rubbish.clear()
                     self._tell_figures(is_idle=not came and not self._committing.is_needed)
                     keeping.purge()

@@ -257,10 +257,10 @@ class KeyValueCache(Generic[K, T]):
                 listener(key, new, old, timestamp, headers)
 
     def _trim(self) -> None:
-        """Forget the entries not used for longest, a tenth more than needed so that this is rare."""
+        """Forget the entries not used for longest, half of them: each time, all of them are gone through."""
         entries = self._entries
         clean = [(entries.numbers[slot], ident) for ident, slot in self._slots.items() if entries.origins[slot] is None]
         clean.sort(key=itemgetter(0))
-        surplus = len(self._slots) - self._budget.clean * 9 // 10
+        surplus = len(self._slots) - self._budget.clean // 2
         for _, ident in clean[:surplus]:
             entries.remove(self._slots.pop(ident))

@@ -315,10 +315,10 @@ class TimedCache(ABC, Generic[K, T]):
                 self._tell(listener, key, place, new, old, timestamp, headers)
 
     def _trim(self) -> None:
-        """Forget the entries not written for longest, a tenth more than needed so that this is rare."""
+        """Forget the entries not written for longest, half of them: each time, all of them are gone through."""
         slots = [slot for of_key in self._slots.values() for slot in of_key[0].values()]
         slots.sort(key=self._entries.numbers.__getitem__)
-        for slot in slots[: self._count - self._budget.clean * 9 // 10]:
+        for slot in slots[: self._count - self._budget.clean // 2]:
             self._discard(*self._entries.keys[slot])
 
 

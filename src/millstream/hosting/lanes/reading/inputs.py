@@ -61,6 +61,7 @@ class Inputs:
         #: How many messages to ask for, and how many came the last time.
         self._wanted = _CHUNK
         self._came = 0
+        self._asked_for = _CHUNK
 
     def add(self, reader: Reader, partition: Partition) -> None:
         """Have a reader get the records of a partition from its `next` on. Safe to call again."""
@@ -110,9 +111,14 @@ class Inputs:
             fitting = _CHUNK * self._came // max(records, 1)
             self._wanted = min(max(fitting, _LEAST_MESSAGES), _CHUNK)
 
+    @property
+    def is_behind(self) -> bool:
+        """Whether there was more to read the last time than was asked for."""
+        return self._came >= self._asked_for
+
     def poll(self, seconds: float) -> Iterator[tuple[Reader, Partition, list[RawRecord]]]:
         """Messages for readers: what there is, or comes first in this time."""
-        self._came = 0
+        self._came, self._asked_for = 0, self._wanted
         if self._behind is not None and self._behind_readers:
             yield from self._given(self._behind, self._behind_readers, 0.01)
             self._join_live()
