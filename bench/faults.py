@@ -1,6 +1,7 @@
 """Faults at random, on a real broker: does an application lose, double or withhold results, and how soon is it back?
 
-.venv/bin/python bench/faults.py [--runs 100] [--seed 1] [--only KIND] [--parallel 1] [--peer kafka-streams]
+.venv/bin/python bench/faults.py [--runs 100] [--seed 1] [--only KIND] [--mode MODE] [--parallel 1]
+                                 [--peer kafka-streams]
 
 Run N of seed S is the schedule of seed S + N, and is the same whenever it is run; only the moments differ a little:
 `--runs 1 --seed 17` runs schedule 17 again. What a schedule is, and what strikes, is in tests/faults/harness. The
@@ -24,6 +25,7 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import FrameType
+from typing import get_args
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 sys.path.append(str(Path(__file__).parent))
@@ -35,6 +37,7 @@ from tests.faults.harness.run import carry_out
 from tests.faults.harness.schedule import schedule
 from tests.faults.harness.sides import KafkaStreams, Millstream, Side
 
+from millstream.config import ProcessingMode
 from millstream.jvm.java import find_java
 from millstream.kafka.broker import DevBroker
 
@@ -42,7 +45,9 @@ OUT = Path(__file__).parent / "out"
 PEER = "kafka-streams"
 
 
-def run_all(seeds: Sequence[int], side: Side, only: str | None, parallel: int) -> list[Outcome]:
+def run_all(
+    seeds: Sequence[int], side: Side, only: str | None, mode: ProcessingMode | None, parallel: int
+) -> list[Outcome]:
     """Run schedules, each row of them on a broker of its own; all that was started ends with this."""
     owner = uuid.uuid4().hex
     base = Path(tempfile.mkdtemp(prefix="millstream-faults-"))
@@ -53,7 +58,7 @@ def run_all(seeds: Sequence[int], side: Side, only: str | None, parallel: int) -
         with DevBroker(base / f"broker-{number}") as broker:
             for seed in seeds[number::parallel]:
                 if not ending.is_set():
-                    plan = schedule(seed, only=only, peer=side.name == PEER)
+                    plan = schedule(seed, only=only, mode=mode, peer=side.name == PEER)
                     outcome = carry_out(plan, side, broker, owner, base)
                     print(outcome, flush=True)
                     yield outcome
@@ -122,6 +127,7 @@ def _write(outcomes: Sequence[Outcome], side: Side) -> None:
     rows = [
         {
             "seed": outcome.schedule.seed,
+            "mode": outcome.schedule.mode,
             "verdict": str(outcome.verdict.value),
             "found": str(outcome.found),
             "complaints": outcome.complaints,
@@ -154,6 +160,7 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=100)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--only", help=f"part of a fault's name: {', '.join(fault.name for fault in FAULTS)}")
+    parser.add_argument("--mode", choices=get_args(ProcessingMode), help="of Millstream; else each seed says it")
     parser.add_argument("--parallel", type=int, default=1)
     parser.add_argument("--peer", choices=(PEER,))
     given = parser.parse_args()
@@ -161,7 +168,7 @@ def main() -> None:
     side: Side = _peer() if given.peer else Millstream()
     if not can_fill_disks():
         print(f"user {os.geteuid()} cannot mount a small disk: the fault 'disk full' is left out", flush=True)
-    outcomes = run_all(range(given.seed, given.seed + given.runs), side, given.only, given.parallel)
+    outcomes = run_all(range(given.seed, given.seed + given.runs), side, given.only, given.mode, given.parallel)
     print(summary(outcomes, side))
     _write(outcomes, side)
     sys.exit(0 if all(outcome.is_well for outcome in outcomes) else 1)

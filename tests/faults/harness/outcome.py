@@ -42,7 +42,13 @@ class Outcome:
 
     def __str__(self) -> str:
         schedule = self.schedule
-        how = [schedule.master, schedule.stores, *["caching"] * schedule.caching, *["replace"] * schedule.replace]
+        how = [
+            schedule.mode,
+            schedule.master,
+            schedule.stores,
+            *["caching"] * schedule.caching,
+            *["replace"] * schedule.replace,
+        ]
         struck = ", ".join(f"{one.name} {_seconds(one.recovery)}" for one in self.struck)
         said = str(self.found) if self.verdict in _COUNTED and self.found is not None else self.verdict.value
         line = f"seed {schedule.seed}: {said} | {struck} | {self.restarts} restarts, {self.records:,} records, "

@@ -80,6 +80,7 @@ def _scene(schedule: Schedule, side: Side, broker: DevBroker, owner: str, base: 
         caching=schedule.caching,
         replace=schedule.replace,
         max_batch_records=1_000,
+        mode=schedule.mode,
     )
     feed = Feed(bootstrap, topics, rate=schedule.rate, records=schedule.records, seed=schedule.seed)
     return Scene(side, broker, owner, directory, settings, topics, feed, Results(bootstrap, topics))

@@ -73,6 +73,11 @@ class Scene:
         return sum(copy.restarts for copy in self.copies)
 
     @property
+    def copies_wait(self) -> bool:
+        """Whether a second copy waits until the first is gone, instead of sharing the work."""
+        return self.side.waits(self.settings.mode)
+
+    @property
     def tokens(self) -> Path:
         """Where functions look for reasons to raise."""
         return Path(self.settings.tokens)
@@ -96,7 +101,9 @@ class Scene:
             state=str(self.directory / f"state-{number}"),
         )
         command = self.side.command(settings)
-        copy = Copy(f"copy-{number}", self.owner, command, self.directory, lambda: self.results.total)
+        copy = Copy(
+            f"copy-{number}", self.owner, command, self.settings.mode, self.directory, lambda: self.results.total
+        )
         self.copies.append(copy)
         return copy
 
