@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
-from confluent_kafka import Message
+from confluent_kafka import KafkaError, KafkaException, Message
 
 from millstream import Consumed, Grouped, Joined, Materialized, Produced, Serdes, StreamsBuilder, Topology
 from millstream.hosting.lanes import keeping
 from millstream.hosting.lanes.reading import inputs
+from millstream.hosting.lanes.writing import outputs
 
 from .conftest import LaneService, until
 
@@ -196,3 +198,30 @@ def test_a_deleted_input_is_told(
     assert f"topic {source} is gone" in lanes.failures("q")[0].error
     produce(other, some(5))
     consume(out, 10)
+
+
+def test_a_commit_of_which_nobody_hears_counts(
+    lanes: LaneService, make_topic: Make, produce: Produce, consume: Consume, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The broker commits, and is away for so long that the lane gives up waiting for its word."""
+    source, out = make_topic(1, name="in"), make_topic(1, name="out")
+    asking, unheard = outputs._again, list[bool]()
+
+    def once_without_an_answer(action: Callable[[], Any], tries: int = 3) -> Any:
+        found = asking(action, tries)
+        if armed and not unheard:
+            unheard.append(True)
+            raise KafkaException(KafkaError(KafkaError._TIMED_OUT, "no answer", retriable=True))
+        return found
+
+    armed = list[bool]()
+    monkeypatch.setattr(outputs, "_again", once_without_an_answer)
+    lanes.run("q", counting(source, out))
+    lanes.start()
+    produce(source, some(50))
+    consume(out, 50)
+    armed.append(True)
+    produce(source, some(50))
+    until(lambda: unheard)
+    produce(source, [*some(50), ("last", "v0")])
+    assert counts(consume(out, 151)) == {"last": [1], **{f"k{n}": list(range(1, 31)) for n in range(5)}}
