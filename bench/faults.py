@@ -1,10 +1,12 @@
 """Faults at random, on a real broker: does an application lose, double or withhold results, and how soon is it back?
 
-.venv/bin/python bench/faults.py [--runs 100] [--seed 1] [--only KIND] [--parallel 1] [--peer kafka-streams]
+.venv/bin/python bench/faults.py [--runs 100] [--seed 1] [--only KIND] [--mode MODE] [--parallel 1]
+                                 [--peer kafka-streams]
 
 Run N of seed S is the schedule of seed S + N, and is the same whenever it is run; only the moments differ a little:
 `--runs 1 --seed 17` runs schedule 17 again. What a schedule is, and what strikes, is in tests/faults/harness. The
-exit code is 1 if anything was lost, doubled or silent. The numbers are also in bench/out/faults-<side>.json.
+exit code is 1 if anything was lost, doubled or silent. The numbers are also in bench/out/faults-<side>.json,
+after every schedule; `--out` names another file there, for a run that adds to one before.
 """
 
 from __future__ import annotations
@@ -20,10 +22,11 @@ import tempfile
 import threading
 import uuid
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import FrameType
+from typing import get_args
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 sys.path.append(str(Path(__file__).parent))
@@ -35,6 +38,7 @@ from tests.faults.harness.run import carry_out
 from tests.faults.harness.schedule import schedule
 from tests.faults.harness.sides import KafkaStreams, Millstream, Side
 
+from millstream.config import ProcessingMode
 from millstream.jvm.java import find_java
 from millstream.kafka.broker import DevBroker
 
@@ -42,29 +46,34 @@ OUT = Path(__file__).parent / "out"
 PEER = "kafka-streams"
 
 
-def run_all(seeds: Sequence[int], side: Side, only: str | None, parallel: int) -> list[Outcome]:
+def run_all(
+    seeds: Sequence[int],
+    side: Side,
+    only: str | None,
+    mode: ProcessingMode | None,
+    parallel: int,
+    hear: Callable[[Outcome], None],
+) -> None:
     """Run schedules, each row of them on a broker of its own; all that was started ends with this."""
     owner = uuid.uuid4().hex
     base = Path(tempfile.mkdtemp(prefix="millstream-faults-"))
     guard = processes.start_guard(owner, base)
     ending = threading.Event()
 
-    def row(number: int) -> Iterator[Outcome]:
+    def row(number: int) -> None:
         with DevBroker(base / f"broker-{number}") as broker:
             for seed in seeds[number::parallel]:
                 if not ending.is_set():
-                    plan = schedule(seed, only=only, peer=side.name == PEER)
-                    outcome = carry_out(plan, side, broker, owner, base)
-                    print(outcome, flush=True)
-                    yield outcome
+                    plan = schedule(seed, only=only, mode=mode, peer=side.name == PEER)
+                    hear(carry_out(plan, side, broker, owner, base))
 
     try:
         if parallel == 1:
-            found = list(row(0))
+            row(0)
         else:
             with ThreadPoolExecutor(parallel) as pool:
                 try:
-                    found = [outcome for one in pool.map(lambda n: list(row(n)), range(parallel)) for outcome in one]
+                    list(pool.map(row, range(parallel)))
                 finally:
                     ending.set()
     finally:
@@ -76,7 +85,6 @@ def run_all(seeds: Sequence[int], side: Side, only: str | None, parallel: int) -
             shutil.rmtree(broker, ignore_errors=True)
         if not any(base.iterdir()):
             base.rmdir()
-    return found
 
 
 def summary(outcomes: Sequence[Outcome], side: Side) -> str:
@@ -117,11 +125,12 @@ def _worst(values: Sequence[float | None]) -> str:
     return f"{max(value for value in values if value is not None):.1f}" if values else "-"
 
 
-def _write(outcomes: Sequence[Outcome], side: Side) -> None:
-    OUT.mkdir(exist_ok=True)
+def _write(outcomes: Sequence[Outcome], file: Path) -> None:
+    file.parent.mkdir(exist_ok=True)
     rows = [
         {
             "seed": outcome.schedule.seed,
+            "mode": outcome.schedule.mode,
             "verdict": str(outcome.verdict.value),
             "found": str(outcome.found),
             "complaints": outcome.complaints,
@@ -134,7 +143,7 @@ def _write(outcomes: Sequence[Outcome], side: Side) -> None:
         }
         for outcome in outcomes
     ]
-    (OUT / f"faults-{side.name}.json").write_text(json.dumps(rows, indent=1))
+    file.write_text(json.dumps(rows, indent=1))
 
 
 def _peer() -> KafkaStreams:
@@ -154,16 +163,27 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=100)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--only", help=f"part of a fault's name: {', '.join(fault.name for fault in FAULTS)}")
+    parser.add_argument("--mode", choices=get_args(ProcessingMode), help="of Millstream; else each seed says it")
     parser.add_argument("--parallel", type=int, default=1)
     parser.add_argument("--peer", choices=(PEER,))
+    parser.add_argument("--out", help="the file for the numbers, in bench/out")
     given = parser.parse_args()
     signal.signal(signal.SIGTERM, _interrupted)
     side: Side = _peer() if given.peer else Millstream()
     if not can_fill_disks():
         print(f"user {os.geteuid()} cannot mount a small disk: the fault 'disk full' is left out", flush=True)
-    outcomes = run_all(range(given.seed, given.seed + given.runs), side, given.only, given.parallel)
+    outcomes: list[Outcome] = []
+    file = OUT / (given.out or f"faults-{side.name}.json")
+    hearing = threading.Lock()
+
+    def hear(outcome: Outcome) -> None:
+        with hearing:
+            print(outcome, flush=True)
+            outcomes.append(outcome)
+            _write(outcomes, file)
+
+    run_all(range(given.seed, given.seed + given.runs), side, given.only, given.mode, given.parallel, hear)
     print(summary(outcomes, side))
-    _write(outcomes, side)
     sys.exit(0 if all(outcome.is_well for outcome in outcomes) else 1)
 
 

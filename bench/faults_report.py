@@ -1,6 +1,8 @@
 """The table of docs/faults.md, from the last runs of bench/faults.py on both sides.
 
 .venv/bin/python bench/faults_report.py
+
+A run in parts is put together: of a schedule that is in several files faults-<side>*.json, the last by name counts.
 """
 
 from __future__ import annotations
@@ -17,19 +19,39 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from tests.faults.harness.faults import FAULTS
 
 OUT = Path(__file__).parent / "out"
-SIDES = ("millstream", "kafka-streams")
+#: What a column is called, and the side and the mode that it is of.
+COLUMNS = {
+    "Millstream, batches": ("millstream", "micro_batch"),
+    "Millstream, continuously": ("millstream", "continuous"),
+    "Kafka Streams": ("kafka-streams", None),
+}
 
 
 def main() -> None:
-    runs = {side: json.loads((OUT / f"faults-{side}.json").read_text()) for side in SIDES}
-    print("| | Millstream | Kafka Streams |\n|---|---|---|")
-    print(f"| schedules | {' | '.join(str(len(runs[side])) for side in SIDES)} |")
-    print(f"| verdicts | {' | '.join(_verdicts(runs[side]) for side in SIDES)} |\n")
-    print("| seconds to recover: p50 (worst), first result / everywhere | Millstream | Kafka Streams |\n|---|---|---|")
-    times = {side: _times(runs[side]) for side in SIDES}
+    runs = {name: _runs(side, mode) for name, (side, mode) in COLUMNS.items()}
+    runs = {name: found for name, found in runs.items() if found}
+    _row("", *runs)
+    print("|---" * (len(runs) + 1) + "|")
+    _row("schedules", *(str(len(found)) for found in runs.values()))
+    _row("verdicts", *map(_verdicts, runs.values()))
+    print()
+    _row("seconds to recover: p50 (worst), first result / everywhere", *runs)
+    print("|---" * (len(runs) + 1) + "|")
+    times = [_times(found) for found in runs.values()]
     for name in (*(fault.name for fault in FAULTS), "all"):
-        if any(times[side][name] for side in SIDES):
-            print(f"| {name} | {' | '.join(_cell(times[side][name]) for side in SIDES)} |")
+        if any(found[name] for found in times):
+            _row(name, *(_cell(found[name]) for found in times))
+
+
+def _row(*cells: str) -> None:
+    print(f"| {' | '.join(cells)} |")
+
+
+def _runs(side: str, mode: str | None) -> list[dict[str, Any]]:
+    found: dict[tuple[int, str], dict[str, Any]] = {}
+    for file in sorted(OUT.glob(f"faults-{side}*.json")):
+        found |= {(run["seed"], run["mode"]): run for run in json.loads(file.read_text())}
+    return [run for _, run in sorted(found.items()) if mode in (None, run["mode"])]
 
 
 def _verdicts(runs: list[dict[str, Any]]) -> str:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import random
 
+from millstream.config import ProcessingMode
+
 from .conftest import CarryOut
 from .harness.faults import BY_NAME, Fault, flaky_ahead
 from .harness.outcome import Outcome
@@ -11,7 +13,7 @@ from .harness.scene import Scene
 from .harness.schedule import Schedule
 
 
-def schedule(*faults: Fault) -> Schedule:
+def schedule(*faults: Fault, mode: ProcessingMode = "micro_batch") -> Schedule:
     return Schedule(
         seed=1,
         faults=faults,
@@ -22,6 +24,7 @@ def schedule(*faults: Fault) -> Schedule:
         records=300,
         rate=300,
         overlapping=False,
+        mode=mode,
     )
 
 
@@ -49,3 +52,7 @@ def test_1_2_and_4_lanes_fail_and_another_copy_has_another_checkpoint(run: Carry
 
 def test_3_a_second_copy_waits_and_takes_over(run: CarryOut) -> None:
     check(run(schedule(BY_NAME["second copy, first killed"], BY_NAME["second copy, first ended"])))
+
+
+def test_continuously_the_jvm_is_killed_and_then_the_first_of_two_copies(run: CarryOut) -> None:
+    check(run(schedule(BY_NAME["kill JVM"], BY_NAME["second copy, first killed"], mode="continuous")))

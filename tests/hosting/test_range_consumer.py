@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 import uuid
 from collections.abc import Callable, Iterator
 from datetime import timedelta
@@ -13,6 +14,7 @@ from confluent_kafka import KafkaError, Message, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 
 from millstream import StreamsConfig, StreamsError
+from millstream.hosting import range_consumer
 from millstream.hosting.range_consumer import RangeConsumer
 from millstream.kafka.admin import Admin
 from millstream.kafka.detached import DetachedBroker
@@ -89,6 +91,41 @@ def test_a_range_can_be_read_again(inputs: RangeConsumer, make_topic: Make, tran
     for _ in range(2):
         assert read(inputs, topic, 2, 9) == list("cdefgh")
         assert read(inputs, topic, 0, 9) == list("abcdefgh")
+
+
+def test_records_of_a_transaction_that_is_not_decided_are_waited_for(
+    inputs: RangeConsumer,
+    make_topic: Make,
+    broker: DetachedBroker,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """They are there, and may count: whoever leaves them out has wrong state."""
+    monkeypatch.setattr(range_consumer, "_QUIET_SECONDS", 0.1)
+    monkeypatch.setattr(range_consumer, "_SAY_SECONDS", 0.2)
+    topic = make_topic(1)
+    producer = Producer({"bootstrap.servers": broker.bootstrap_servers, "transactional.id": uuid.uuid4().hex})
+    producer.init_transactions(30)
+    producer.begin_transaction()
+    for value in "ab":
+        producer.produce(topic, value, "k", 0)
+    producer.flush(30)
+
+    def said() -> bool:
+        return f"{topic}-0 from offset 0 on" in caplog.text
+
+    def commit_when_said() -> None:
+        deadline = time.monotonic() + 20
+        while not said() and time.monotonic() < deadline:
+            time.sleep(0.02)
+        producer.commit_transaction(30)
+
+    committing = threading.Thread(target=commit_when_said)
+    committing.start()
+    assert read(inputs, topic, 0, 2) == ["a", "b"]
+    committing.join()
+    assert said()
+    assert "are gone" not in caplog.text
 
 
 @pytest.fixture

@@ -20,6 +20,7 @@ from millstream.errors import StreamsError
 from millstream.kafka.admin import Partition
 from millstream.kafka.clients import ErrorWatch, make_consumer
 from millstream.kafka.errors import BrokerUnavailable, TopicMissing, may_pass, translate
+from millstream.kafka.extent import Extent, extent
 from millstream.task.records import RawRecord
 from millstream.topology.nodes import OffsetReset
 
@@ -38,6 +39,8 @@ _QUIET_SECONDS = 5.0
 #: How long a topic may be missing: it may be made again, and a broker that comes back does not know all at once.
 _MISSING_SECONDS = 30.0
 _ASKING_SECONDS = 5.0
+#: How often it is said that a transaction is waited for.
+_SAY_SECONDS = 30.0
 _SECOND = itemgetter(1)
 _OFFSET = itemgetter(4)
 
@@ -58,6 +61,7 @@ class RangeConsumer:
         from_the_first: bool = False,
         reset: Callable[[str], OffsetReset] | None = None,
     ) -> None:
+        self._config = config
         self._watch = ErrorWatch()
         self._from_the_first = from_the_first
         self._reset = reset or (lambda topic: "earliest" if from_the_first else config.offset_reset)
@@ -81,6 +85,7 @@ class RangeConsumer:
         self._end: dict[Partition, int] = {}
         #: Partitions in which the consumer may have stopped, or be elsewhere.
         self._astray: set[Partition] = set()
+        self._said = 0.0
         #: When the first record came, in seconds since 1970.
         self.begun: float | None = None
         #: The topic, if all partitions are of one.
@@ -96,7 +101,7 @@ class RangeConsumer:
         """The records from the first to before the second offset, of each partition, some at a time as they come."""
         self._go_to({partition: start for partition, (start, _) in ranges.items()})
         missing = {partition: end for partition, (_, end) in ranges.items()}
-        quiet = time.monotonic()
+        quiet = asked = time.monotonic()
         while True:
             for partition, end in list(missing.items()):
                 records = self._taken(partition, end)
@@ -112,8 +117,9 @@ class RangeConsumer:
                 quiet = time.monotonic()
             for partition in self._astray & missing.keys():
                 self._go_on(partition, missing[partition])
-            if time.monotonic() > quiet + _QUIET_SECONDS:
+            if time.monotonic() > max(quiet, asked) + _QUIET_SECONDS:
                 self._ask_for(missing, since=quiet)
+                asked = time.monotonic()
 
     def position(self, partition: Partition) -> int:
         """The first offset of a partition that was not given out yet."""
@@ -202,7 +208,7 @@ class RangeConsumer:
         waiting = self._waiting[partition]
         at = waiting[-1][4] + 1 if waiting else self._position[partition]
         try:
-            low, high = self._offsets(partition)
+            low, _, high = self._extent(partition)
         except (BrokerUnavailable, TopicMissing) as error:  # asked again, or told when it has been quiet for long
             log.debug("%s", error)
             return
@@ -228,7 +234,7 @@ class RangeConsumer:
         """No record comes: give up those that no topic has any more."""
         for partition, end in missing.items():
             try:
-                _, high = self._offsets(partition)
+                _, decided, high = self._extent(partition)
             except BrokerUnavailable as error:
                 log.debug("%s", error)
                 return
@@ -238,6 +244,13 @@ class RangeConsumer:
                 continue
             if high < end:
                 self._give_up(partition, self._position[partition], end, f"the topic ends at offset {high}")
+            elif decided < end and time.monotonic() > max(since, self._said) + _SAY_SECONDS:
+                self._said = time.monotonic()
+                log.warning(
+                    "waiting for the end of a transaction, without which nobody knows whether records count: %s-%s "
+                    "from offset %s on",
+                    *(*partition, decided),
+                )
 
     def _give_up(self, partition: Partition, start: int, end: int, why: str) -> None:
         """The rest of a range is gone for good: the topic was made again, or has lost its last records."""
@@ -264,12 +277,9 @@ class RangeConsumer:
             return max(low, found) if found >= 0 else high
         return high if reset == "latest" else low
 
-    def _offsets(self, partition: Partition) -> tuple[int, int]:
-        """The first offset of a partition that is there, and the one after the last."""
-        try:
-            return self._consumer.get_watermark_offsets(TopicPartition(*partition), _ASKING_SECONDS)
-        except KafkaException as error:
-            raise translate(error, f"get offsets of {partition[0]}-{partition[1]}") from error
+    def _extent(self, partition: Partition) -> Extent:
+        """Which records there are. The consumer itself does not know of those that are not decided yet."""
+        return extent(self._config, partition, timedelta(seconds=_ASKING_SECONDS))
 
     def _heed(self, message: Message) -> bool:
         """Whether it tells of something else than a record; what cannot be waited out is raised."""

@@ -26,6 +26,7 @@ from millstream.spark.runtimes.runtime import Runtime
 from millstream.spark.startup import preflight
 from millstream.spark.startup.session import spark_session
 from millstream.spark.startup.signals import StopSignals, say
+from millstream.spark.topics.hanging import HangingTransactions
 from millstream.task.watching.watch import Seen
 from millstream.topology.topology import Topology
 from millstream.views.answers import KeyMetadata, PartitionLag, StoreMetadata
@@ -77,6 +78,7 @@ class KafkaStreams:
         self._server = server
         self._life = Life()
         self._runtime: Runtime | None = None
+        self._hanging: HangingTransactions | None = None
         self._watcher: threading.Thread | None = None
         self._metrics: MetricsServer | None = None
         self._views: Views | None = None
@@ -123,6 +125,8 @@ class KafkaStreams:
                     config.application_id, runtime.statistics, config.metrics_port, config.metrics_host
                 )
             runtime.begin(self._spark, once=once)
+            self._hanging = HangingTransactions(self.topology, config)
+            self._hanging.start()
             if self._server is not None:
                 with life.lock:
                     self._views = self._views or self._start_views()
@@ -374,6 +378,8 @@ class KafkaStreams:
         self._life.move(State.ERROR)
 
     def _clean(self) -> None:
+        if self._hanging is not None:
+            self._hanging.close()
         if self._metrics is not None:
             metrics, self._metrics = self._metrics, None
             metrics.close()

@@ -128,6 +128,7 @@ def main() -> None:
         state_dir=Path(settings["state"]),
         dsl_store="rocksdb" if settings["stores"] == "rocksdb" else "in_memory",
         max_batch_records=settings["max_batch_records"],
+        processing_mode=settings["mode"],
     )
     streams = KafkaStreams(topology(settings["prefix"], settings["tokens"]), config)
     streams.add_state_listener(lambda new, old: print(f"state {new.name}", flush=True))

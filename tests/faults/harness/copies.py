@@ -10,6 +10,8 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from millstream.config import ProcessingMode
+
 from .processes import COPY, KINDS, OWNER, Process, processes
 
 _RESTART_SECONDS = 0.1
@@ -26,14 +28,22 @@ class Copy:
         name: of the copy; its log is called so.
         owner: who starts it.
         command: how it is started.
+        mode: how it works, which says what processes it has.
         directory: for its log.
         results: how many results there are; between two of its ends there should be more.
     """
 
     def __init__(
-        self, name: str, owner: str, command: Sequence[str], directory: Path, results: Callable[[], int]
+        self,
+        name: str,
+        owner: str,
+        command: Sequence[str],
+        mode: ProcessingMode,
+        directory: Path,
+        results: Callable[[], int],
     ) -> None:
         self.name = name
+        self._kinds = KINDS[mode]
         self.restarts = 0
         #: Set when it ended and is not started again.
         self.given_up = False
@@ -95,7 +105,7 @@ class Copy:
             return [process for process in found if process.pid == own]
         if kind == "jvm":
             return [process for process in found if process.parent == own and "java" in process.command]
-        return [process for process in found if KINDS[kind](process)]
+        return self._kinds[kind](found)
 
     # --- the end
 

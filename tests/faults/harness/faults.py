@@ -15,6 +15,9 @@ import signal
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import get_args
+
+from millstream.config import ProcessingMode
 
 from .processes import Process, pick
 from .scene import Impatience, Scene, wait_until
@@ -25,6 +28,8 @@ Strike = Callable[[Scene, random.Random], float]
 
 _WAITS = "runs on host"
 _COPY_SECONDS = 90.0
+_BOTH: tuple[ProcessingMode, ...] = get_args(ProcessingMode)
+_BATCHES: tuple[ProcessingMode, ...] = ("micro_batch",)
 
 
 @dataclass(frozen=True)
@@ -35,6 +40,8 @@ class Fault:
     strike: Strike
     #: How often it comes, beside the others.
     weight: int = 2
+    #: The modes of Millstream in which there is something that it strikes.
+    modes: tuple[ProcessingMode, ...] = _BOTH
     #: Whether it makes sense for Kafka Streams, too.
     for_peer: bool = False
     #: Whether it needs a schedule of its own.
@@ -114,10 +121,10 @@ def _broker_paused(scene: Scene, chance: random.Random) -> float:
 
 
 def _second_copy(then: str, scene: Scene, chance: random.Random) -> float:
-    """A second copy starts beside; then the first is killed, stopped or asked to end, and the second takes over."""
+    """A second copy starts beside; the first is killed, stopped or asked to end, and the second has all the work."""
     first, second = scene.copy, scene.another_copy()
     second.start()
-    if scene.side.waits:
+    if scene.copies_wait:
         try:
             wait_until(
                 lambda: _WAITS in second.said(), f"a second copy says that the first one {_WAITS}", _COPY_SECONDS
@@ -168,17 +175,22 @@ def _other_checkpoint(scene: Scene, chance: random.Random) -> float:
 
 
 def _flaky(scene: Scene, chance: random.Random) -> float:
-    """Functions raise a few times, at random records; at times while so much waits that lanes work ahead."""
+    """Functions raise a few times, at random records; at times while so much waits that lanes of batches work ahead."""
     times = chance.randint(1, 3)
     if chance.random() < 0.6:
-        return flaky_ahead(scene, chance, numbers=chance.randint(1_000, 2_000), times=times)
+        kind = "ahead" if scene.settings.mode == "micro_batch" else "quick"
+        return _flaky_in_burst(scene, chance, kind, numbers=chance.randint(1_000, 2_000), times=times)
     _arm(scene, chance, "quick", times=times)
     return _when_spent(scene)
 
 
 def flaky_ahead(scene: Scene, chance: random.Random, *, numbers: int, times: int) -> float:
     """So much waits that lanes go on with it between two batches; it is then that functions raise."""
-    _arm(scene, chance, "ahead", times=times)
+    return _flaky_in_burst(scene, chance, "ahead", numbers=numbers, times=times)
+
+
+def _flaky_in_burst(scene: Scene, chance: random.Random, kind: str, *, numbers: int, times: int) -> float:
+    _arm(scene, chance, kind, times=times)
     scene.feed.burst(numbers)
     return _when_spent(scene)
 
@@ -257,22 +269,23 @@ FAULTS = (
     Fault("kill JVM", functools.partial(_kill, "jvm")),
     Fault("kill lane", functools.partial(_kill, "lane"), 3),
     Fault("kill worker", functools.partial(_kill, "worker")),
-    Fault("kill reader", functools.partial(_kill, "reader")),
+    Fault("kill reader", functools.partial(_kill, "reader"), modes=_BATCHES),
     Fault("kill executor", functools.partial(_kill, "executor"), needs_cluster=True),
     Fault("stop driver", functools.partial(_stop, "driver"), for_peer=True),
     Fault("stop JVM", functools.partial(_stop, "jvm")),
     Fault("stop lane", functools.partial(_stop, "lane")),
-    Fault("stop worker", functools.partial(_stop, "worker")),
+    # Continuously, nobody waits for the process from which lanes were forked.
+    Fault("stop worker", functools.partial(_stop, "worker"), modes=_BATCHES),
     Fault("broker restarted", _broker_stopped, for_peer=True),
     Fault("broker killed", _broker_killed, for_peer=True),
     Fault("broker paused", _broker_paused, for_peer=True),
     Fault("second copy, first killed", functools.partial(_second_copy, "killed"), for_peer=True),
     Fault("second copy, first stopped", functools.partial(_second_copy, "stopped"), for_peer=True),
     Fault("second copy, first ended", functools.partial(_second_copy, "ended"), for_peer=True),
-    Fault("second copy, other checkpoint", _other_checkpoint),
+    Fault("second copy, other checkpoint", _other_checkpoint, modes=_BATCHES),
     Fault("flaky function", _flaky, 4, for_peer=True),
-    Fault("worker killed while its lane fails", _worker_dies_while_lane_fails, 3),
-    Fault("disk full", _disk_full, needs_disk=True),
+    Fault("worker killed while its lane fails", _worker_dies_while_lane_fails, 3, modes=_BATCHES),
+    Fault("disk full", _disk_full, needs_disk=True, modes=_BATCHES),
     Fault("topic made again", _topic_recreated, alone=True),
 )
 BY_NAME = {fault.name: fault for fault in FAULTS}

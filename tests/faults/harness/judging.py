@@ -6,7 +6,7 @@ import time
 
 from .feed import Feed
 from .outcome import Outcome
-from .scene import Impatience, Scene, wait_until
+from .scene import Impatience, KafkaHangs, Scene, wait_until
 from .schedule import Schedule
 from .stacks import keep_stacks
 from .truth import Truth, truth
@@ -16,6 +16,8 @@ from .verdict import Verdict, compare
 _QUIET_SECONDS = 30.0
 _PROBE_SECONDS = 60.0
 _PROBES = 200
+#: Longer than it takes an application to say that a transaction does not end.
+_TOLD_SECONDS = 240.0
 
 
 def judge(scene: Scene, schedule: Schedule, outcome: Outcome) -> None:
@@ -41,6 +43,7 @@ def judge(scene: Scene, schedule: Schedule, outcome: Outcome) -> None:
         _judge_refusal(scene, outcome)
         return
     if not complete():
+        _ask_kafka(scene)
         known = _probe(scene, outcome, known)
     if outcome.verdict is Verdict.SILENT:
         return
@@ -67,6 +70,28 @@ def judge_early(scene: Scene, schedule: Schedule, outcome: Outcome) -> None:
     found = compare(known, scene.results.values, scene.topics, caching=schedule.caching)
     if found.doubled:
         outcome.found, outcome.verdict = found, Verdict.DOUBLED
+
+
+def judge_hanging(scene: Scene, schedule: Schedule, outcome: Outcome) -> None:
+    """Kafka keeps results back for ever: what came before must be right all the same."""
+    outcome.verdict = Verdict.HANGING
+    scene.feed.end()
+    if scene.copy.terminate() not in scene.side.end_codes:
+        scene.complaints.append(f"the application ended with {scene.copy.code} after SIGTERM")
+    known = truth(scene.broker.bootstrap_servers, scene.topics, scene.visits_before, decided=True)
+    outcome.records = known.records
+    found = compare(known, scene.results.values, scene.topics, caching=schedule.caching)
+    if found.doubled or found.disordered:
+        outcome.found, outcome.verdict = found, found.verdict
+
+
+def _ask_kafka(scene: Scene) -> None:
+    """No results come: if that is because Kafka has lost the end of a transaction, the application has to say so."""
+    if scene.hanging():
+        wait_until(
+            lambda: scene.tells_of_hanging, "the application says that a transaction does not end", _TOLD_SECONDS
+        )
+        raise KafkaHangs(", ".join(map(str, scene.hanging())))
 
 
 def _probe(scene: Scene, outcome: Outcome, known: Truth) -> Truth:

@@ -28,6 +28,8 @@ class Outcome:
     struck: list[Struck] = field(default_factory=list)
     complaints: list[str] = field(default_factory=list)
     may_refuse: bool = False
+    #: Transactions whose end Kafka has lost, if there are any.
+    hanging: str = ""
     restarts: int = 0
     records: int = 0
     seconds: float = 0.0
@@ -37,18 +39,26 @@ class Outcome:
     @property
     def is_well(self) -> bool:
         """Whether nothing is wrong."""
-        right = self.verdict is Verdict.OK or (self.verdict is Verdict.REFUSED and self.may_refuse)
+        right = self.verdict in (Verdict.OK, Verdict.HANGING) or (self.verdict is Verdict.REFUSED and self.may_refuse)
         return right and not self.complaints
 
     def __str__(self) -> str:
         schedule = self.schedule
-        how = [schedule.master, schedule.stores, *["caching"] * schedule.caching, *["replace"] * schedule.replace]
+        how = [
+            schedule.mode,
+            schedule.master,
+            schedule.stores,
+            *["caching"] * schedule.caching,
+            *["replace"] * schedule.replace,
+        ]
         struck = ", ".join(f"{one.name} {_seconds(one.recovery)}" for one in self.struck)
         said = str(self.found) if self.verdict in _COUNTED and self.found is not None else self.verdict.value
         line = f"seed {schedule.seed}: {said} | {struck} | {self.restarts} restarts, {self.records:,} records, "
         line += f"{' '.join(how)}, {self.seconds:.0f} s"
         for complaint in (*self.complaints, *(self.found.examples if self.found else ())):
             line += f"\n    {complaint}"
+        if self.hanging:
+            line += f"\n    Kafka has lost the end of transactions, and the application says so: {self.hanging}"
         if self.directory is not None:
             line += f"\n    see {self.directory}"
         return line

@@ -13,6 +13,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from millstream.config import ProcessingMode
+
 #: Names who started a process, and for which copy of an application. What the process starts inherits it.
 OWNER, COPY = "MILLSTREAM_FAULTS_OWNER", "MILLSTREAM_FAULTS_COPY"
 
@@ -31,15 +33,37 @@ class Process:
             os.kill(self.pid, how)
 
 
-#: The kinds of processes of an application on Spark, but for the driver and its JVM.
-KINDS: dict[str, Callable[[Process], bool]] = {
-    # What runs Spark's tasks, and the process from which they are forked.
-    "worker": lambda process: "pyspark.worker" in process.command and "java" not in process.command,
-    # What tells the driver which offsets there are.
-    "reader": lambda process: "python_streaming_source_runner" in process.command,
-    "lane": lambda process: "spark.lanes.server" in process.command,
-    "executor": lambda process: "CoarseGrainedExecutorBackend" in process.command and "java" in process.command,
+def _is_worker(process: Process) -> bool:
+    """What runs Spark's tasks, and the process from which they are forked."""
+    return "pyspark.worker" in process.command and "java" not in process.command
+
+
+def _is_executor(process: Process) -> bool:
+    return "CoarseGrainedExecutorBackend" in process.command and "java" in process.command
+
+
+#: The kinds of processes of an application on Spark, but for the driver and its JVM: which of its processes are these.
+KINDS: dict[ProcessingMode, dict[str, Callable[[list[Process]], list[Process]]]] = {
+    "micro_batch": {
+        "worker": lambda found: list(filter(_is_worker, found)),
+        # What tells the driver which offsets there are.
+        "reader": lambda found: [one for one in found if "python_streaming_source_runner" in one.command],
+        "lane": lambda found: [one for one in found if "spark.lanes.server" in one.command],
+        "executor": lambda found: list(filter(_is_executor, found)),
+    },
+    "continuous": {
+        # From which lanes are forked.
+        "worker": lambda found: [one for one in filter(_is_worker, found) if one not in _forked(found)],
+        "lane": lambda found: _forked(found),
+        "executor": lambda found: list(filter(_is_executor, found)),
+    },
 }
+
+
+def _forked(found: list[Process]) -> list[Process]:
+    """The workers that were forked from another."""
+    workers = list(filter(_is_worker, found))
+    return [one for one in workers if one.parent in {worker.pid for worker in workers}]
 
 
 def processes(variable: str, value: str) -> list[Process]:

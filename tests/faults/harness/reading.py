@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 
-from .topics import PARTITIONS
+from .topics import PARTITIONS, admin
 
 _PATIENCE_SECONDS = 120.0
 
@@ -30,6 +30,7 @@ class Reader:
                 "log_level": 0,
             }
         )
+        self._bootstrap = bootstrap
         self._partitions = [TopicPartition(topic, number, 0) for topic in topics for number in range(PARTITIONS)]
         self._consumer.assign(self._partitions)
         self._at_end: dict[tuple[str, int], int] = {}
@@ -45,11 +46,11 @@ class Reader:
             elif error.fatal():
                 raise KafkaException(error)
 
-    def read_to_end(self) -> Iterator[Message]:
-        """All that is there now; transactions that are still open are waited for."""
-        ends = {
-            (at.topic, at.partition): self._consumer.get_watermark_offsets(at, timeout=60)[1] for at in self._partitions
-        }
+    def read_to_end(self, *, decided: bool = False) -> Iterator[Message]:
+        """All that is there now; transactions that are still open are waited for, unless what is decided is enough."""
+        places = [(at.topic, at.partition) for at in self._partitions]
+        # The consumer itself knows only of what is decided.
+        ends = admin(self._bootstrap).end_offsets(places, committed=decided)
         deadline = time.monotonic() + _PATIENCE_SECONDS
         while any(self._at_end.get(at, 0) < end for at, end in ends.items()):
             yield from self.poll()

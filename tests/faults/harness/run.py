@@ -14,10 +14,10 @@ from pathlib import Path
 from millstream.kafka.broker import DevBroker
 
 from .feed import Feed
-from .judging import judge, judge_early
+from .judging import judge, judge_early, judge_hanging
 from .outcome import Outcome, Struck
 from .results import Results
-from .scene import Impatience, Scene, wait_until
+from .scene import Impatience, KafkaHangs, Scene, wait_until
 from .schedule import Schedule
 from .sides import Settings, Side
 from .topics import Topics, admin
@@ -45,6 +45,9 @@ def carry_out(schedule: Schedule, side: Side, broker: DevBroker, owner: str, bas
                 scene.mount_disk()
             _strike(scene, schedule, outcome)
             judge(scene, schedule, outcome)
+        except KafkaHangs as error:
+            outcome.hanging = str(error)
+            judge_hanging(scene, schedule, outcome)
         except (Impatience, TimeoutError) as error:
             outcome.complaints.append(str(error))
             judge_early(scene, schedule, outcome)
@@ -80,6 +83,7 @@ def _scene(schedule: Schedule, side: Side, broker: DevBroker, owner: str, base: 
         caching=schedule.caching,
         replace=schedule.replace,
         max_batch_records=1_000,
+        mode=schedule.mode,
     )
     feed = Feed(bootstrap, topics, rate=schedule.rate, records=schedule.records, seed=schedule.seed)
     return Scene(side, broker, owner, directory, settings, topics, feed, Results(bootstrap, topics))
@@ -110,7 +114,11 @@ def _strike(scene: Scene, schedule: Schedule, outcome: Outcome) -> None:
 
 
 def _wait_for_results(scene: Scene, condition: Callable[[], bool], what: str) -> None:
-    wait_until(lambda: condition() or scene.copy.given_up, what)
+    def over() -> bool:
+        scene.check_kafka()
+        return condition() or scene.copy.given_up
+
+    wait_until(over, what)
     if scene.copy.given_up and not scene.may_refuse:
         raise Impatience(f"{what}: the application ends again and again:\n{scene.copy.tail(20)}")
 

@@ -14,6 +14,7 @@ from millstream.kafka.broker import DevBroker
 
 from .copies import Copy
 from .feed import Feed
+from .hanging import Hanging, hanging
 from .processes import unmount_below
 from .results import Results
 from .sides import Settings, Side
@@ -23,10 +24,16 @@ from .topics import Topics
 PATIENCE_SECONDS = 600.0
 _POLL_SECONDS = 0.05
 _DISK_MB = 64
+_ASK_SECONDS = 5.0
+_HANGS = "a transaction does not end"
 
 
 class Impatience(Exception):
     """What was waited for did not come."""
+
+
+class KafkaHangs(Exception):
+    """What was waited for cannot come: Kafka has lost the end of a transaction, and the application has said so."""
 
 
 def wait_until(condition: Callable[[], object], what: str, seconds: float = PATIENCE_SECONDS) -> None:
@@ -63,6 +70,7 @@ class Scene:
     visits_before: Mapping[str, int] = field(default_factory=dict)
     #: Whether the application may say that it does not go on.
     may_refuse: bool = False
+    _asked: float = 0.0
 
     def __post_init__(self) -> None:
         self.copy = self.another_copy()
@@ -71,6 +79,31 @@ class Scene:
     def restarts(self) -> int:
         """How often supervisors had to start something again."""
         return sum(copy.restarts for copy in self.copies)
+
+    @property
+    def copies_wait(self) -> bool:
+        """Whether a second copy waits until the first is gone, instead of sharing the work."""
+        return self.side.waits(self.settings.mode)
+
+    @property
+    def tells_of_hanging(self) -> bool:
+        """Whether the application has said that a transaction does not end."""
+        return any(copy.log.exists() and _HANGS in copy.log.read_text(errors="replace") for copy in self.copies)
+
+    def hanging(self) -> list[Hanging]:
+        """Transactions in the topics of the run whose end Kafka has lost."""
+        return hanging(self.broker, self.settings.application)
+
+    def check_kafka(self) -> None:
+        """Now and then: see whether it is Kafka that is waited for, as the application says.
+
+        Raises:
+            KafkaHangs: it is.
+        """
+        if time.monotonic() > self._asked + _ASK_SECONDS:
+            self._asked = time.monotonic()
+            if self.tells_of_hanging and (found := self.hanging()):
+                raise KafkaHangs(", ".join(map(str, found)))
 
     @property
     def tokens(self) -> Path:
@@ -96,7 +129,9 @@ class Scene:
             state=str(self.directory / f"state-{number}"),
         )
         command = self.side.command(settings)
-        copy = Copy(f"copy-{number}", self.owner, command, self.directory, lambda: self.results.total)
+        copy = Copy(
+            f"copy-{number}", self.owner, command, self.settings.mode, self.directory, lambda: self.results.total
+        )
         self.copies.append(copy)
         return copy
 

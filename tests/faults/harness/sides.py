@@ -8,6 +8,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Protocol
 
+from millstream.config import ProcessingMode
+
 from . import application
 
 
@@ -30,6 +32,7 @@ class Settings:
     #: Whether what failed is replaced in the running process; else the process ends and its supervisor starts it again.
     replace: bool
     max_batch_records: int
+    mode: ProcessingMode
 
 
 class Side(Protocol):
@@ -38,8 +41,9 @@ class Side(Protocol):
     name: str
     #: With which codes it ends after SIGTERM.
     end_codes: tuple[int, ...]
-    #: Whether a second copy waits until the first is gone, instead of sharing the work.
-    waits: bool
+
+    def waits(self, mode: ProcessingMode) -> bool:
+        """Whether a second copy waits until the first is gone, instead of sharing the work."""
 
     def command(self, settings: Settings) -> list[str]:
         """What to start."""
@@ -50,7 +54,9 @@ class Millstream:
 
     name = "millstream"
     end_codes: tuple[int, ...] = (0,)
-    waits = True
+
+    def waits(self, mode: ProcessingMode) -> bool:
+        return mode == "micro_batch"
 
     def command(self, settings: Settings) -> list[str]:
         return [sys.executable, application.__file__, json.dumps(asdict(settings))]
@@ -66,11 +72,13 @@ class KafkaStreams:
 
     name = "kafka-streams"
     end_codes: tuple[int, ...] = (0, 143)
-    waits = False
 
     def __init__(self, java: str, classpath: str) -> None:
         self._java = java
         self._classpath = classpath
+
+    def waits(self, mode: ProcessingMode) -> bool:
+        return False
 
     def command(self, settings: Settings) -> list[str]:
         logging = "-Dorg.slf4j.simpleLogger."

@@ -20,20 +20,21 @@ class Truth:
     expected: Mapping[str, Mapping[str, int]]
 
 
-def truth(bootstrap: str, topics: Topics, visits_before: Mapping[str, int]) -> Truth:
+def truth(bootstrap: str, topics: Topics, visits_before: Mapping[str, int], *, decided: bool = False) -> Truth:
     """Read the input topics, as a consumer does who sees committed records only.
 
     Args:
         bootstrap: the broker's address.
         topics: the topics.
         visits_before: visits that were counted before their topic was deleted and made again.
+        decided: do not wait for transactions that are not decided.
     """
     visits = Counter(visits_before)
     users, minutes, clicked, bought = Counter[str](), Counter[str](), Counter[str](), Counter[str]()
     records = 0
     reader = Reader(bootstrap, topics.inputs)
     try:
-        for message in reader.read_to_end():
+        for message in reader.read_to_end(decided=decided):
             user, number = (message.key() or b"").decode(), (message.value() or b"").decode()
             records += 1
             if message.topic() == topics.visits:

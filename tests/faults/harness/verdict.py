@@ -25,6 +25,8 @@ class Verdict(Enum):
     SILENT = "SILENT"
     #: The application does not go on, and says why.
     REFUSED = "REFUSED"
+    #: Kafka has lost the end of a transaction, so that readers wait for ever, and the application says so.
+    HANGING = "HANGING"
 
 
 @dataclass(frozen=True)

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
-from confluent_kafka import Message
+from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
 from millstream import Consumed, Grouped, Joined, Materialized, Produced, Serdes, StreamsBuilder, Topology
+from millstream.hosting import transactions
 from millstream.hosting.lanes import keeping
 from millstream.hosting.lanes.reading import inputs
+from millstream.hosting.lanes.writing import outputs
 
 from .conftest import LaneService, until
 
@@ -197,3 +200,74 @@ def test_a_deleted_input_is_told(
     assert f"topic {source} is gone" in lanes.failures("q")[0].error
     produce(other, some(5))
     consume(out, 10)
+
+
+def test_a_commit_of_which_nobody_hears_counts(
+    lanes: LaneService, make_topic: Make, produce: Produce, consume: Consume, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The broker commits, and is away for so long that the lane gives up waiting for its word."""
+    source, out = make_topic(1, name="in"), make_topic(1, name="out")
+    asking, unheard = outputs._again, list[bool]()
+
+    def once_without_an_answer(action: Callable[[], Any], tries: int = 3) -> Any:
+        found = asking(action, tries)
+        if armed and not unheard:
+            unheard.append(True)
+            raise KafkaException(KafkaError(KafkaError._TIMED_OUT, "no answer", retriable=True))
+        return found
+
+    armed = list[bool]()
+    monkeypatch.setattr(outputs, "_again", once_without_an_answer)
+    lanes.run("q", counting(source, out))
+    lanes.start()
+    produce(source, some(50))
+    consume(out, 50)
+    armed.append(True)
+    produce(source, some(50))
+    until(lambda: unheard)
+    produce(source, [*some(50), ("last", "v0")])
+    assert counts(consume(out, 151)) == {"last": [1], **{f"k{n}": list(range(1, 31)) for n in range(5)}}
+
+
+def late_once(monkeypatch: pytest.MonkeyPatch, topic: str) -> None:
+    """The client says once that it could not bring a record to a topic in the time of a transaction."""
+    delivering, said = transactions.deliver, list[bool]()
+
+    def deliver(producer: Producer, refused: Callable[[], Any], stalled: Callable[[], bool]) -> None:
+        if said:
+            delivering(producer, refused, stalled)
+        else:
+            said.append(True)
+            refused().append(outputs.Refused(topic, KafkaError(KafkaError._MSG_TIMED_OUT, "too late")))
+
+    monkeypatch.setattr(outputs, "deliver", deliver)
+
+
+def test_a_broker_that_is_away_for_longer_than_a_transaction_may_last_is_no_failure(
+    lanes: LaneService, make_topic: Make, produce: Produce, consume: Consume, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source, out = make_topic(1, name="in"), make_topic(1, name="out")
+    lanes.run("q", counting(source, out))
+    lanes.start()
+    produce(source, some(50))
+    consume(out, 50)
+    late_once(monkeypatch, out)
+    produce(source, some(50))
+    assert counts(consume(out, 100)) == {f"k{n}": list(range(1, 21)) for n in range(5)}
+    assert lanes.failures("q") == []
+
+
+def test_an_output_topic_that_is_gone_is_told(
+    lanes: LaneService, make_topic: Make, produce: Produce, consume: Consume, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In a transaction the client does not say that a topic is gone, but that it was too late."""
+    source, out = make_topic(1, name="in"), make_topic(1, name="out")
+    lanes.run("q", counting(source, out))
+    lanes.start()
+    produce(source, some(5))
+    consume(out, 5)
+    lanes.admin.delete_topics([out])
+    late_once(monkeypatch, out)
+    produce(source, some(5))
+    until(lambda: lanes.failures("q"))
+    assert out in lanes.failures("q")[0].error

@@ -242,6 +242,8 @@ class Committing:
                     for entry in still:
                         if entry.is_there and any(record[0] == error.topic for record in entry.records):
                             self._keeping.fail(entry.known, error)
+                else:  # Kafka may have all of it: its word did not come
+                    self._keeping.doubt(slots)
                 return False
 
     def _rejoin(self) -> None:

@@ -109,6 +109,10 @@ class Keeping:
         log.info("%d slots less", len(slots))
         self._slots -= slots
         self._reading_for -= slots
+        self.doubt(slots)
+
+    def doubt(self, slots: set[int]) -> None:
+        """What is known of these slots may not be so: while they are this lane's, they are asked for and made anew."""
         for slot in slots:
             self.notes.pop(slot, None)
         for known in self.queries.values():

@@ -15,6 +15,7 @@ import uuid
 from collections.abc import Callable
 
 import cloudpickle
+from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
 from millstream.config import StreamsConfig
@@ -79,6 +80,8 @@ class LaneJob:
         self._listener: socket.socket | None = None
         self._session: SparkSession | None = None
         self._thread: threading.Thread | None = None
+        #: Why there will be no lanes any more: Spark is gone.
+        self.failure: Exception | None = None
 
     def start(self, session: SparkSession) -> None:
         """Have Spark run lanes; returns at once."""
@@ -164,6 +167,10 @@ class LaneJob:
             except Exception as error:  # Spark's own, whatever they are
                 if self._closing.is_set():
                     return
+                if _is_gone(context):
+                    log.error("Spark is gone, and its lanes with it: %s", error)
+                    self.failure = error
+                    return
                 log.warning("lanes ended, and are started anew: %s", str(error).splitlines()[0][:300])
             self._closing.wait(_AGAIN_SECONDS)
 
@@ -245,6 +252,14 @@ class LaneJob:
                 log.warning("lane %d (process %d) has said nothing for %.0f s and is ended", lane, hello.process, most)
                 with contextlib.suppress(OSError):  # it is gone
                     os.kill(hello.process, signal.SIGKILL)
+
+
+def _is_gone(context: SparkContext) -> bool:
+    """Whether Spark has ended, or does not answer any more: it will not run anything again."""
+    try:
+        return bool(context._jsc.sc().isStopped())
+    except Exception:  # Py4J's own, or the socket's
+        return True
 
 
 def _pickled(order: Order) -> bytes:

@@ -99,6 +99,8 @@ class ContinuousRuntime:
                     return False
             self._settle()
             if self._job is not None:
+                if self._job.failure is not None:
+                    raise self._job.failure
                 self._job.end_silent()
             self._look_at_topics()
             if self._until is not None and self._until.is_done(self.statistics.lanes().values()):

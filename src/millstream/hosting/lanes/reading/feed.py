@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Iterator
+from datetime import timedelta
 from itertools import groupby
 from operator import itemgetter
 from typing import Any
@@ -16,6 +17,7 @@ from millstream.config import StreamsConfig
 from millstream.kafka.admin import Partition
 from millstream.kafka.clients import ErrorWatch, make_consumer
 from millstream.kafka.errors import TopicMissing, may_pass, translate
+from millstream.kafka.extent import extent
 from millstream.task.records import RawRecord
 
 log = logging.getLogger("millstream.lanes")
@@ -44,6 +46,7 @@ class Feed:
             "fetch.error.backoff.ms": "50",
             "queued.max.messages.kbytes": "16384",
         }
+        self._config = config
         self._watch = ErrorWatch()
         self._consumer: Consumer = make_consumer(config, watch=self._watch, overrides=overrides)
         self._looked = 0.0
@@ -99,11 +102,9 @@ class Feed:
         return max(0, self._consumer.get_watermark_offsets(TopicPartition(*partition), cached=True)[1])
 
     def offsets(self, partition: Partition) -> tuple[int, int]:
-        """The first offset of a partition that is there, and the one after the last."""
-        try:
-            return self._consumer.get_watermark_offsets(TopicPartition(*partition), _ASKING_SECONDS)
-        except KafkaException as error:
-            raise translate(error, f"get offsets of {partition[0]}-{partition[1]}") from error
+        """The first offset of a partition that is there, and the one after the last, be it decided or not."""
+        first, _, end = extent(self._config, partition, timedelta(seconds=_ASKING_SECONDS))
+        return first, end
 
     def close(self) -> None:
         """Leave."""

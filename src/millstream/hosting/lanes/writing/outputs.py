@@ -26,6 +26,7 @@ from millstream.task.records import OutputRecord
 
 _T = TypeVar("_T")
 _SECONDS = 30.0
+_ASKING_SECONDS = 5.0
 _SETTINGS = {
     # A lane that dies in a transaction holds up readers of what it wrote for so long at most.
     "transaction.timeout.ms": "10000",
@@ -46,6 +47,8 @@ class Refused(ProductionError):
     def __init__(self, topic: str, error: ClientError) -> None:
         super().__init__(f"a record for topic {topic} was refused", detail=f"{error.name()}: {error.str()}")
         self.topic = topic
+        self.is_late = error.code() == ClientError._MSG_TIMED_OUT
+        self.error = error
 
 
 class Outputs:
@@ -87,7 +90,7 @@ class Outputs:
         self._refused.clear()
         try:
             producer.begin_transaction()
-            produce(producer, records, _refuse)
+            produce(producer, records, self._not_taken)
             self._offsets.send(producer, offsets, membership.metadata)
             deliver(producer, lambda: self._refused, lambda: True)  # the commit tells why nothing moves
             if self._refused:
@@ -95,9 +98,7 @@ class Outputs:
             _again(lambda: producer.commit_transaction(_SECONDS))
         except (KafkaException, Refused) as error:
             self._abort(producer)
-            if isinstance(error, Refused):
-                raise
-            raise self._failure(error.args[0]) from error
+            raise self._failure(producer, error.error if isinstance(error, Refused) else error.args[0]) from error
 
     def close(self) -> None:
         """Wait for nothing: what is not committed is not meant to be seen."""
@@ -115,22 +116,37 @@ class Outputs:
             producer.abort_transaction(_SECONDS)
         producer.purge()
 
-    def _failure(self, error: ClientError) -> ProductionError | FencedError:
-        if self._refused:
-            return self._refused[0]
+    def _failure(self, producer: Producer, error: ClientError) -> ProductionError | FencedError:
+        refused = self._blamed(producer)
+        if refused is not None:
+            return refused
         if error.code() in FENCED or error.code() == ClientError.REBALANCE_IN_PROGRESS:
             return FencedError("another lane has taken over", detail=f"{error.name()}: {error.str()}")
         return ProductionError(
             "outputs could not be written", detail=f"{error.name()}: {error.str()}", hint="they are tried again"
         )
 
+    def _blamed(self, producer: Producer) -> Refused | None:
+        """The record that is the reason; none if some were late because the broker was away.
+
+        In a transaction, the client says that a record was late also when its topic is gone.
+        """
+        late = [refused for refused in self._refused if refused.is_late]
+        if late and len(late) == len(self._refused):
+            try:
+                there = producer.list_topics(timeout=_ASKING_SECONDS).topics
+            except KafkaException:
+                return None
+            return next((refused for refused in late if refused.topic not in there), None)
+        return next((refused for refused in self._refused if not refused.is_late), None)
+
+    def _not_taken(self, record: OutputRecord, error: ClientError) -> None:
+        self._refused.append(Refused(record[0], error))
+        raise self._refused[-1]
+
     def _not_delivered(self, error: ClientError | None, message: Message) -> None:
         if error is not None and is_refusal(error):
             self._refused.append(Refused(message.topic() or "", error))
-
-
-def _refuse(record: OutputRecord, error: ClientError) -> None:
-    raise Refused(record[0], error)
 
 
 def _again(action: Callable[[], _T], tries: int = 3) -> _T:
