@@ -67,6 +67,17 @@ class TaskDirectory:
             return {}
         return found.stores if found.version == _VERSION else {}
 
+    def saved_at(self) -> float:
+        """When the checkpoint was written, in seconds since 1970; 0 if there is none."""
+        try:
+            return self._checkpoint.stat().st_mtime
+        except FileNotFoundError:
+            return 0.0
+
+    def forget_checkpoint(self) -> None:
+        """Have nobody believe what is there any more."""
+        self._checkpoint.unlink(missing_ok=True)
+
     def write_checkpoint(self, entries: dict[str, CheckpointEntry]) -> None:
         """Note how far stores are on disk, after everything that RocksDB has logged is."""
         self.path.mkdir(parents=True, exist_ok=True)

@@ -22,8 +22,10 @@ from millstream.hosting.lanes.query import HostedQuery, HostedTaskId
 from millstream.hosting.lanes.reading.inputs import Inputs
 from millstream.hosting.lanes.scratch import Scratch
 from millstream.hosting.lanes.settings import LaneSettings
+from millstream.hosting.lanes.standing_by.following import StandingBy
 from millstream.kafka.admin import Admin, Partition
 from millstream.kafka.errors import BrokerUnavailable
+from millstream.task.globals import GlobalState
 from millstream.task.watching.watch import Watch
 
 log = logging.getLogger("millstream.lanes")
@@ -80,6 +82,10 @@ class Keeping:
         self._maker = ThreadPoolExecutor(2, "making")
         self.queries: dict[str, KnownQuery] = {}
         self._slots: set[int] = set()
+        self._standing_by: StandingBy | None = None
+        if settings.config.num_standby_replicas:
+            self._standing_by = StandingBy(settings, self._hosted, lambda: self._slots, self._scratch.path)
+            self._standing_by.start()
         self._has_joined = False
         #: The notes in its slots, once they are read.
         self.notes: dict[int, dict[bytes, bytes]] = {}
@@ -93,6 +99,10 @@ class Keeping:
 
     # --- slots
 
+    def may_join(self) -> bool:
+        """Whether the lane may join the others; before that, it gets to know what it is likely to get."""
+        return self._standing_by is None or self._standing_by.joining.is_over
+
     @property
     def unread(self) -> set[int]:
         """Slots that are this lane's, and whose notes it does not know yet."""
@@ -102,12 +112,12 @@ class Keeping:
         """Have these slots from now on."""
         log.info("%d slots more", len(slots))
         self._has_joined = True
-        self._slots |= slots
+        self._slots = self._slots | slots  # another thread may be going through the old ones
 
     def lose(self, slots: set[int]) -> None:
         """Have these slots no more."""
         log.info("%d slots less", len(slots))
-        self._slots -= slots
+        self._slots = self._slots - slots
         self._reading_for -= slots
         for slot in slots:
             self.notes.pop(slot, None)
@@ -144,6 +154,8 @@ class Keeping:
 
     def is_settled(self, known: KnownQuery) -> bool:
         """Whether all tasks of a query that should be here are."""
+        if not self.may_join():
+            return True
         if not self._has_joined or self.unread or known.making or known.making_globals or self._reading is not None:
             return False
         return all(task_id in known.tasks for task_id in known.query.tasks if task_id.slot in self._slots)
@@ -162,15 +174,34 @@ class Keeping:
                     known.restored[task_id] = 0.0
                     restored = partial(known.restored.__setitem__, task_id)
                     known.making[task_id] = self._maker.submit(
-                        HostedTask,
+                        self._made,
                         known.query,
                         task_id,
                         note,
-                        self._scratch.path,
-                        self._cannot_read,
                         restored,
                         None if known.global_tables is None else known.global_tables.state,
                     )
+
+    def _made(
+        self,
+        query: HostedQuery,
+        task_id: HostedTaskId,
+        note: bytes | None,
+        restored: Callable[[float], None],
+        global_state: GlobalState | None,
+    ) -> HostedTask:
+        """In another thread: a task, of what was in reserve for it if there is something."""
+        warm = None if self._standing_by is None else self._standing_by.take(task_id)
+        directory = self._scratch.path
+        return HostedTask(query, task_id, note, directory, self._cannot_read, restored, global_state, warm)
+
+    def _hosted(self) -> list[HostedQuery]:
+        """The queries that lanes run, for other threads."""
+        return [known.query for known in list(self.queries.values())]
+
+    def standby_lags(self, query_id: str) -> dict[str, int]:
+        """Of the tasks of a query that are in reserve here, how many records each lacks."""
+        return {} if self._standing_by is None else self._standing_by.lags(query_id)
 
     def _has_globals(self, known: KnownQuery) -> bool:
         """Whether the global tables of a query are there; else they are being made."""
@@ -285,6 +316,8 @@ class Keeping:
         for known in self.queries.values():
             self.close_tasks(known)
         self._maker.shutdown(wait=False, cancel_futures=True)
+        if self._standing_by is not None:
+            self._standing_by.close()
         self._scratch.remove()
 
 

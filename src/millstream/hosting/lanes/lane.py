@@ -74,7 +74,7 @@ class Lane:
         """Work until told to close."""
         settings, keeping = self._settings, self._keeping
         self._outputs.open()
-        membership = Membership(settings.config, settings.group, settings.topic, gained=keeping.gain, lost=self._lost)
+        membership = Membership(settings, may_join=keeping.may_join, gained=keeping.gain, lost=self._lost)
         self._committing = Committing(
             settings.topic,
             keeping,

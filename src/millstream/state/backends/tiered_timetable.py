@@ -18,6 +18,7 @@ from millstream.state.backends.pool import MemoryPool
 from millstream.state.backends.tiered_map import TieredMap
 from millstream.state.backends.timetable import BEFORE_ALL, MemoryTimeTable, Row
 from millstream.state.backends.timetable_rocksdb import RocksTimeTable
+from millstream.state.layout import LONG
 
 
 class TieredTimeTable(MemoryTimeTable):
@@ -50,6 +51,10 @@ class TieredTimeTable(MemoryTimeTable):
         self._most = 0
         self._map = TieredMap(directory, pool, configure)
         self._below = RocksTimeTable(self._map, suffix, segment_ms, number_first, time_index)
+        note = self._below.read_note()
+        if note is not None:  # the map began with a database that has all rows
+            latest: int = LONG.unpack_from(note)[0]
+            self._cut = (latest // span_ms + 1) * span_ms
 
     def get(self, key: bytes, time: int, number: int) -> bytes | None:
         if time < self._cut:
@@ -97,6 +102,9 @@ class TieredTimeTable(MemoryTimeTable):
 
     def __len__(self) -> int:
         return super().__len__() + len(self._below)
+
+    def read_note(self) -> bytes | None:
+        return self._below.read_note()
 
     def sync(self) -> None:
         """Leave room to others; there is nobody to read what is on disk."""

@@ -74,7 +74,7 @@ class TimeTable(ABC):
 
     @abstractmethod
     def write_note(self, note: bytes) -> None:
-        """Keep a few bytes beside the rows."""
+        """Keep a few bytes beside the rows, which begin with the latest time of one."""
 
     @abstractmethod
     def sync(self) -> None:

@@ -1,0 +1,64 @@
+"""Where what a lane has in reserve lies on disk.
+
+    <state_dir>/<application_id>/standbys/<task>/        see `millstream.store_files`
+                                         /<task>.lock    held by the lane that uses the directory
+
+So the next lane on the machine goes on with what one has left that ended or was killed. Without a `state_dir`, or if
+another lane of the machine has the task in reserve, files are the lane's own, and go with it.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+from itertools import count
+from pathlib import Path
+
+from millstream.config import StreamsConfig
+from millstream.store_files import TaskDirectory
+
+_NUMBERS = count()
+
+
+class Place:
+    """A directory for the stores of a task, which nobody else uses as long as it is open.
+
+    Args:
+        config: the application's configuration.
+        task: the task's name.
+        own: the lane's own directory.
+    """
+
+    def __init__(self, config: StreamsConfig, task: str, own: Path) -> None:
+        self._lock = -1
+        if config.state_dir is not None:
+            base = Path(config.state_dir) / config.application_id / "standbys"
+            base.mkdir(parents=True, exist_ok=True)
+            self._lock = _locked(base / f"{task}.lock")
+        #: Whether the next process may find what is there.
+        self.is_kept = self._lock >= 0
+        if not self.is_kept:
+            base = own / config.application_id / f"standby-{next(_NUMBERS)}"
+        self.path = base / task
+        self.files = TaskDirectory(self.path)
+
+    def release(self, *, keep: bool) -> None:
+        """Let others have it; with what is there, or without. Safe to call again."""
+        if not (keep and self.is_kept):
+            shutil.rmtree(self.path, ignore_errors=True)
+        self.is_kept = False
+        if self._lock >= 0:
+            os.close(self._lock)
+            self._lock = -1
+
+
+def _locked(path: Path) -> int:
+    """A file that is locked as long as it is open; -1 if another process has it."""
+    file = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(file)
+        return -1
+    return file
