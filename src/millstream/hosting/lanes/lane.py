@@ -219,7 +219,8 @@ class Lane:
         for query_id, known in self._keeping.queries.items():
             if known.watch is not None and known.watch.is_on:
                 self._tell(Watched(query_id, known.watch.seen()))
-            figures = figures_of(known, self._inputs, is_settled=self._keeping.is_settled(known))
+            standbys, is_settled = self._keeping.standby_lags(query_id), self._keeping.is_settled(known)
+            figures = figures_of(known, self._inputs, standbys, is_settled=is_settled)
             if figures.counted.get("processed"):
                 figures = replace(figures, commits=self._committing.commits, times=self._committing.times)
             if figures != known.told:

@@ -1,8 +1,8 @@
 """Which lane stands by for which slot.
 
-Nobody can tell the group's assignor to whom it should give the slots of a lane that is gone, but it is known what it
-does: it goes through them in order, and gives each to the lane that has fewest by then. So every lane works out alike
-who would get a slot if its owner's machine went, and that lane stands by for it.
+Nobody can tell the group's assignor (librdkafka's cooperative-sticky) to whom it should give the slots of a lane that
+is gone, but it is known what it does: it begins with the last of them, and gives each to the lane that has fewest by
+then. So every lane works out alike who would get a slot if its owner's machine went, and that lane stands by for it.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def heirs(members: Iterable[Member], gone: Collection[Member]) -> dict[int, str]
     """Who gets the slots of members that are gone; nothing if nobody is left."""
     counts = {member.id: len(member.slots) for member in members if member not in gone}
     found: dict[int, str] = {}
-    for slot in sorted(slot for member in gone for slot in member.slots):
+    for slot in sorted((slot for member in gone for slot in member.slots), reverse=True):
         if counts:
             heir = min(counts, key=lambda name: (counts[name], name))
             counts[heir] += 1
@@ -48,17 +48,20 @@ def heirs(members: Iterable[Member], gone: Collection[Member]) -> dict[int, str]
 
 
 def share_of_newcomer(members: Collection[Member], replicas: int) -> set[int]:
-    """The slots that a lane should have warm before it joins: those it is likely to get."""
-    everything = {slot for member in members for slot in member.slots}
+    """The slots that a lane should have warm before it joins.
+
+    All, if it is to stand by for all that it does not get; else those it gets: the first one of who has most by then,
+    as long as that one keeps more.
+    """
     if len(members) <= replicas:
-        return everything
+        return {slot for member in members for slot in member.slots}
     share: set[int] = set()
-    counts = {member.id: len(member.slots) for member in members}
     left = {member.id: sorted(member.slots) for member in members}
-    while left and (richest := max(counts, key=lambda name: (counts[name], name))) and counts[richest] > len(share) + 1:
+    while True:
+        richest = max(left, key=lambda name: (len(left[name]), name))
+        if len(left[richest]) <= len(share) + 1:
+            return share
         share.add(left[richest].pop(0))
-        counts[richest] -= 1
-    return share
 
 
 def _weight(slot: int, member: Member) -> bytes:
