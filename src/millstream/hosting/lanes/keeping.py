@@ -113,11 +113,13 @@ class Keeping:
         log.info("%d slots more", len(slots))
         self._has_joined = True
         self._slots = self._slots | slots  # another thread may be going through the old ones
+        self._look_soon()
 
     def lose(self, slots: set[int]) -> None:
         """Have these slots no more."""
         log.info("%d slots less", len(slots))
         self._slots = self._slots - slots
+        self._look_soon()
         self._reading_for -= slots
         for slot in slots:
             self.notes.pop(slot, None)
@@ -191,13 +193,17 @@ class Keeping:
         global_state: GlobalState | None,
     ) -> HostedTask:
         """In another thread: a task, of what was in reserve for it if there is something."""
-        warm = None if self._standing_by is None else self._standing_by.take(task_id)
+        warm = None if self._standing_by is None else self._standing_by.take(query, task_id)
         directory = self._scratch.path
         return HostedTask(query, task_id, note, directory, self._cannot_read, restored, global_state, warm)
 
     def _hosted(self) -> list[HostedQuery]:
         """The queries that lanes run, for other threads."""
         return [known.query for known in list(self.queries.values())]
+
+    def _look_soon(self) -> None:
+        if self._standing_by is not None:
+            self._standing_by.look_soon()
 
     def standby_lags(self, query_id: str) -> dict[str, int]:
         """Of the tasks of a query that are in reserve here, how many records each lacks."""

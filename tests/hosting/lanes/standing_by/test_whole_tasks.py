@@ -185,7 +185,9 @@ def test_a_task_goes_on_as_if_it_had_read_everything(tmp_path: Path, made: Any, 
         note = host.note()
         full = restoring(host, note, {}, None)
         whole.hosts.append(Host(query, host.id, tmp_path / "whole" / host.id.name, full))
-        of_standbys.hosts.append(Host(query, host.id, warm.path, restoring(host, note, warm.positions, warm)))
+        path = tmp_path / "new" / host.id.name if warm is None else warm.path
+        rest = restoring(host, note, {} if warm is None else warm.positions, warm)
+        of_standbys.hosts.append(Host(query, host.id, path, rest))
     assert sum(len(log) for host in first.hosts for log in host.log.values()) > 20
     for number in range(80, 160, 20):
         for one, other in zip(of_standbys.hosts, whole.hosts, strict=True):
@@ -195,4 +197,5 @@ def test_a_task_goes_on_as_if_it_had_read_everything(tmp_path: Path, made: Any, 
     for application in (first, whole, of_standbys):
         application.close()
     for warm in warms:
-        warm.discard()
+        if warm is not None:
+            warm.discard()

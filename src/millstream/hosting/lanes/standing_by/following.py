@@ -19,8 +19,8 @@ from millstream.hosting.lanes.settings import LaneSettings
 from millstream.hosting.lanes.standing_by.group import Group, Member
 from millstream.hosting.lanes.standing_by.joining import Joining
 from millstream.hosting.lanes.standing_by.placement import share_of_newcomer, standbys
-from millstream.hosting.lanes.standing_by.places import Place
-from millstream.hosting.lanes.standing_by.standby import Standby, Warm, followed
+from millstream.hosting.lanes.standing_by.places import Place, remove_unused
+from millstream.hosting.lanes.standing_by.standby import Standby, Warm, followed, left_behind
 from millstream.kafka.admin import Partition
 from millstream.kafka.clients import ErrorWatch, make_consumer
 from millstream.task.records import RawRecord
@@ -29,10 +29,12 @@ log = logging.getLogger("millstream.lanes")
 
 _POLL_SECONDS = 0.5
 #: How often it is looked who is in the group; more often until this lane has joined it.
-_LOOK_SECONDS = 2.0
+_LOOK_SECONDS = 5.0
 _LOOK_BEFORE_JOINING_SECONDS = 0.5
 _AT_ONCE = 5_000
 _SAVE_SECONDS = 10.0
+#: Files that nobody has used for so long are removed, as nobody would believe them any more.
+_CLEAN_SECONDS = 3600.0
 #: What is not wanted any more is kept for so long: slots that change hands are not seen by all lanes at once.
 _UNWANTED_SECONDS = 20.0
 #: After an error, a task is left alone for so long.
@@ -78,7 +80,7 @@ class StandingBy:
         self._not_before: dict[_Key, float] = {}
         self._assigned: dict[Partition, Standby] = {}
         self._looked = 0.0
-        self._saved = time.monotonic()
+        self._saved = self._cleaned = time.monotonic()
         self._watch = ErrorWatch()
         self._stop = Event()
         self._thread = Thread(target=self._run, name="standing-by", daemon=True)
@@ -87,18 +89,22 @@ class StandingBy:
         """Begin."""
         self._thread.start()
 
-    def take(self, task_id: HostedTaskId) -> Warm | None:
-        """What there is of a task that this lane goes on with now; from any thread."""
+    def take(self, query: HostedQuery, task_id: HostedTaskId) -> Warm | None:
+        """What there is of a task that this lane goes on with now, here or on this machine; from any thread."""
         with self._lock:
             standby = self._standbys.pop((task_id.query, task_id.name), None)
-        if standby is None:
-            return None
-        with standby.lock:
-            try:
+        try:
+            if standby is None:
+                return left_behind(query, task_id, self._directory)
+            with standby.lock:
                 return standby.hand_over() if standby.is_open else None
-            except Exception as error:
-                log.warning("task %s was in reserve here, but cannot be used: %s", task_id.name, error)
-                return None
+        except Exception as error:
+            log.warning("task %s was in reserve here, but cannot be used: %s", task_id.name, error)
+            return None
+
+    def look_soon(self) -> None:
+        """Slots have changed hands; from any thread."""
+        self._looked = 0.0
 
     def lags(self, query_id: str) -> dict[str, int]:
         """Of the tasks of a query that are in reserve here, how many records each lacks, as far as that is known."""
@@ -159,10 +165,17 @@ class StandingBy:
         self._measure(consumer)
         if now >= self._saved + _SAVE_SECONDS:
             self._saved = now
-            for standby in self._all():
-                with standby.lock:
-                    if standby.is_open:
-                        standby.save()
+            self._save(now)
+
+    def _save(self, now: float) -> None:
+        for standby in self._all():
+            with standby.lock:
+                if standby.is_open:
+                    standby.save()
+        if now >= self._cleaned + _CLEAN_SECONDS:  # never right after a start, when tasks are still on their way
+            self._cleaned = now
+            for query in self._queries():
+                remove_unused(query.config, _CLEAN_SECONDS)
 
     def _look(self, group: Group, now: float) -> None:
         """See who is in the group, and whom to stand by for."""

@@ -12,6 +12,7 @@ from __future__ import annotations
 import fcntl
 import os
 import shutil
+import time
 from itertools import count
 from pathlib import Path
 
@@ -19,6 +20,11 @@ from millstream.config import StreamsConfig
 from millstream.store_files import TaskDirectory
 
 _NUMBERS = count()
+
+
+def standbys_directory(config: StreamsConfig) -> Path | None:
+    """Where lanes of a machine leave what they had in reserve for each other."""
+    return None if config.state_dir is None else Path(config.state_dir) / config.application_id / "standbys"
 
 
 class Place:
@@ -32,13 +38,13 @@ class Place:
 
     def __init__(self, config: StreamsConfig, task: str, own: Path) -> None:
         self._lock = -1
-        if config.state_dir is not None:
-            base = Path(config.state_dir) / config.application_id / "standbys"
+        base = standbys_directory(config)
+        if base is not None:
             base.mkdir(parents=True, exist_ok=True)
             self._lock = _locked(base / f"{task}.lock")
         #: Whether the next process may find what is there.
-        self.is_kept = self._lock >= 0
-        if not self.is_kept:
+        self.is_kept = base is not None and self._lock >= 0
+        if base is None or not self.is_kept:
             base = own / config.application_id / f"standby-{next(_NUMBERS)}"
         self.path = base / task
         self.files = TaskDirectory(self.path)
@@ -51,6 +57,17 @@ class Place:
         if self._lock >= 0:
             os.close(self._lock)
             self._lock = -1
+
+
+def remove_unused(config: StreamsConfig, seconds: float) -> None:
+    """Remove what no lane of this machine uses, and none has used for so long."""
+    base = standbys_directory(config)
+    for directory in [] if base is None else base.glob("*/"):
+        lock = _locked(directory.with_name(f"{directory.name}.lock"))
+        if lock >= 0:
+            if time.time() > TaskDirectory(directory).saved_at() + seconds:
+                shutil.rmtree(directory, ignore_errors=True)
+            os.close(lock)
 
 
 def _locked(path: Path) -> int:

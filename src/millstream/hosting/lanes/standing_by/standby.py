@@ -104,6 +104,23 @@ def believed(warm: Warm, query: HostedQuery, admin: Admin, ends: Mapping[Partiti
     return warm.positions
 
 
+def left_behind(query: HostedQuery, task_id: HostedTaskId, own: Path) -> Warm | None:
+    """What another lane has left of a task on this machine; None if that is nothing.
+
+    Args:
+        query: whose task it is.
+        task_id: which.
+        own: the lane's own directory.
+    """
+    if query.config.state_dir is None or not followed(query, task_id):
+        return None
+    place = Place(query.config, task_id.name, own)
+    if not place.is_kept or not place.files.saved_at():
+        place.release(keep=True)
+        return None
+    return Standby(query, task_id, place).hand_over()
+
+
 class Standby:
     """The stores of a task, filled from their changelogs as far as these are committed.
 
@@ -174,8 +191,11 @@ class Standby:
         self._place.files.write_checkpoint(entries)
         self._saved = dict(self.positions)
 
-    def hand_over(self) -> Warm:
-        """Leave everything to who goes on with the task."""
+    def hand_over(self) -> Warm | None:
+        """Leave everything to who goes on with the task; None if there is nothing."""
+        if not any(self.positions.values()):
+            self.close(keep=False)
+            return None
         self.is_open = False
         try:
             self._place.files.forget_checkpoint()  # from now on files lack what is in memory
