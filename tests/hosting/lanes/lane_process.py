@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+import signal
 import sys
 from dataclasses import replace
 
 from millstream import Consumed, Grouped, Produced, Serdes, StreamsBuilder, StreamsConfig, Topology
 from millstream.hosting.lanes.lane import Lane
-from millstream.hosting.lanes.messages import Figures, Run
+from millstream.hosting.lanes.messages import Close, Figures, Run
 from millstream.hosting.lanes.preparing import prepare
 from millstream.hosting.lanes.settings import LaneSettings
 from millstream.kafka.admin import Admin
@@ -47,6 +48,7 @@ def main() -> None:
     lane = Lane(settings, _tell)
     query = replace(config, application_id=f"{given['service']}-q")
     lane.order(Run(prepare("q", topology(given["source"], given["out"]), query, Admin(config))))
+    signal.signal(signal.SIGTERM, lambda *_: lane.order(Close()))
     lane.run()
 
 

@@ -15,7 +15,7 @@ from millstream.errors import MillstreamError, StateStoreError
 from millstream.hosting.context import NO_THROTTLE, PlacedContext
 from millstream.hosting.lanes import notes
 from millstream.hosting.lanes.query import HostedQuery, HostedTaskId
-from millstream.hosting.lanes.standing_by.standby import Warm, believed
+from millstream.hosting.lanes.standing_by.standby import Warm, believed, followed, leave_behind
 from millstream.hosting.range_consumer import records_gone
 from millstream.hosting.restoring import fill
 from millstream.hosting.task_changes import LEAST_TIME, change_records, clocks_of, set_clocks
@@ -229,6 +229,23 @@ class HostedTask:
         note = notes.encode(self.positions, said, self.query.input_ids)
         records.append((slots_topic, self.id.slot, self.id.key, note, max(stream_time, LEAST_TIME), None))
         return records, note
+
+    def leave(self) -> None:
+        """Let it go after a commit, and leave its stores to the next lane on this machine that has it."""
+        logs = {(log.topic, self.id.partition) for log in followed(self.query, self.id).values()}
+        try:
+            with closing(Admin(self.query.config)) as admin:
+                # Nobody else writes to them yet, and all that is there is in the stores.
+                ends = admin.end_offsets(logs, committed=False) if logs else {}
+        except BaseException:
+            self.close()
+            raise
+        is_at(self.id.name)
+        try:
+            leave_behind(self.query, self.id, self._task.close_complete(), ends)
+        finally:
+            self._discard_warm()
+            shutil.rmtree(self._directory, ignore_errors=True)
 
     def close(self) -> None:
         """Let it go; what was not committed is forgotten."""

@@ -10,6 +10,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from functools import partial
+from pathlib import Path
 
 from millstream.config import StreamsConfig
 from millstream.errors import MillstreamError
@@ -23,6 +24,7 @@ from millstream.hosting.lanes.reading.inputs import Inputs
 from millstream.hosting.lanes.scratch import Scratch
 from millstream.hosting.lanes.settings import LaneSettings
 from millstream.hosting.lanes.standing_by.following import StandingBy
+from millstream.hosting.lanes.standing_by.standby import left_behind
 from millstream.kafka.admin import Admin, Partition
 from millstream.kafka.errors import BrokerUnavailable
 from millstream.task.globals import GlobalState
@@ -78,7 +80,8 @@ class Keeping:
         self._settings = settings
         self._inputs = inputs
         self._tell = tell
-        self._scratch = Scratch()
+        state_dir = settings.config.state_dir
+        self._scratch = Scratch(None if state_dir is None else Path(state_dir))
         self._maker = ThreadPoolExecutor(2, "making")
         self.queries: dict[str, KnownQuery] = {}
         self._slots: set[int] = set()
@@ -193,8 +196,11 @@ class Keeping:
         global_state: GlobalState | None,
     ) -> HostedTask:
         """In another thread: a task, of what was in reserve for it if there is something."""
-        warm = None if self._standing_by is None else self._standing_by.take(query, task_id)
         directory = self._scratch.path
+        if self._standing_by is not None:
+            warm = self._standing_by.take(query, task_id)
+        else:
+            warm = left_behind(query, task_id, directory)
         return HostedTask(query, task_id, note, directory, self._cannot_read, restored, global_state, warm)
 
     def _hosted(self) -> list[HostedQuery]:
@@ -316,6 +322,21 @@ class Keeping:
         if before:
             self._purged = read
             self._maker.submit(_delete, self._settings.config, before)
+
+    def leave(self) -> None:
+        """Let tasks go after the last commit, and leave their stores to the next lane on this machine."""
+        if self._settings.config.state_dir is None:
+            return
+        for known, task in self.tasks():
+            if not task.is_dirty:
+                del known.tasks[task.id]
+                known.counted.update(task.counted())
+                for partition in task.id.inputs:
+                    self._inputs.remove(task, partition)
+                try:
+                    task.leave()
+                except Exception as error:  # the next one reads its changelogs
+                    log.warning("query %s: task %s leaves no files: %s", task.id.query, task.id.name, error)
 
     def close(self) -> None:
         """Let everything go."""

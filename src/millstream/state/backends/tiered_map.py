@@ -183,10 +183,20 @@ class TieredMap(OrderedMap):
             self._make_room()
 
     def close(self) -> None:
-        self._share.close()
         if self._disk is not None:
             self._disk.close()
         self._scratch.remove()
+        self._forget()
+
+    def close_complete(self) -> str:
+        disk = self._open_disk()
+        _write(disk, ((key, self._young[key] if key in self._young else self._old[key]) for key in self._dirty))
+        path = disk.close_complete()
+        self._forget()
+        return path
+
+    def _forget(self) -> None:
+        self._share.close()
         self._young, self._old, self._keys = {}, {}, None
         self._dirty.clear()
 

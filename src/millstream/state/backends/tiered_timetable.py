@@ -14,6 +14,7 @@ from struct import Struct
 
 from rocksdict import Options
 
+from millstream.records import MAX_TIMESTAMP
 from millstream.state.backends.pool import MemoryPool
 from millstream.state.backends.tiered_map import TieredMap
 from millstream.state.backends.timetable import BEFORE_ALL, MemoryTimeTable, Row
@@ -119,13 +120,22 @@ class TieredTimeTable(MemoryTimeTable):
         self._share.close()
         self._below.close()
 
+    def close_complete(self, note: bytes) -> str:
+        self._write_down(MAX_TIMESTAMP)
+        super().close()
+        self._share.close()
+        return self._below.close_complete(note)
+
+    def _write_down(self, before: int) -> None:
+        """Move the cut to a time."""
+        self._cut = before
+        rows = ((key, *row) for key, found in self._take_before(before) for row in found)
+        self._map.put_on_disk(self._below.entries(rows))
+
     def _make_room(self) -> None:
         """Memory is short: have more, or move the cut so far that a quarter of the memory is free again."""
         if not self._share.covers(self._bytes):
             enough = self._share.limit // 4 * 3
             while self._spans and self._bytes > enough:
-                self._cut = (self._spans[0] + 1) * self._span_ms
-                taken = self._take_before(self._cut)
-                rows = ((key, *row) for key, found in taken for row in found)
-                self._map.put_on_disk(self._below.entries(rows))
+                self._write_down((self._spans[0] + 1) * self._span_ms)
         self._most = self._share.limit

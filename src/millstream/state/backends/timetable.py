@@ -84,6 +84,14 @@ class TimeTable(ABC):
     def close(self) -> None:
         """Free what the table holds."""
 
+    def close_complete(self, note: bytes) -> str | None:
+        """Free what the table holds, but leave a database with all rows and a note.
+
+        Answers where; None if there is none.
+        """
+        self.close()
+        return None
+
 
 def segment_order(segment_ms: int, suffix: Struct) -> Order:
     """The place of a row in `by_segment`."""

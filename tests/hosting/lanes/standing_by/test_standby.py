@@ -19,7 +19,7 @@ from millstream import Serdes, StreamsConfig, Topology
 from millstream.hosting.context import NO_THROTTLE, PlacedContext
 from millstream.hosting.lanes.query import HostedQuery
 from millstream.hosting.lanes.standing_by.places import Place
-from millstream.hosting.lanes.standing_by.standby import Standby, Warm
+from millstream.hosting.lanes.standing_by.standby import Standby, Warm, leave_behind, left_behind
 from millstream.hosting.task_changes import change_records, clocks_of, redo
 from millstream.records import AggregationWithHeaders, Headers, Window, Windowed
 from millstream.state import StoreBuilder, StoreKind, StoreSupplier
@@ -128,13 +128,17 @@ def with_clock(query: HostedQuery, store: StateStore, clocks: Mapping[str, tuple
 
 @pytest.mark.parametrize("name", KINDS)
 def test_exactly_the_rows_of_a_full_restore(name: str) -> None:
-    """Wherever it is taken over, also if the lane that had it in reserve was started anew, or killed, before that."""
+    """Wherever it is taken over.
+
+    From a lane that had it in reserve, also one that was started anew or killed before that, or from the files of a
+    lane that had the task itself.
+    """
 
     @given(
         COMMITS,
         COMMITS,
         st.sampled_from([0, 600, 4_000, 1 << 20]),
-        st.sampled_from(["warm", "restarted", "killed"]),
+        st.sampled_from(["warm", "restarted", "killed", "left"]),
         st.randoms(use_true_random=False),
     )
     @settings(max_examples=25, deadline=None)
@@ -166,6 +170,15 @@ def test_exactly_the_rows_of_a_full_restore(name: str) -> None:
                 assert standby.positions[PARTITION] <= (log[split - 1][4] + 1 if split else 0)
                 apply(standby, [record for record in log[:half] if record[4] >= standby.positions[PARTITION]], random)
             warm = standby.hand_over()
+            if way == "left":  # by the lane that had the task and has closed
+                before = opened(query, base / "before", memory)
+                redo(before, log[:half])
+                before.flush()
+                database, end = before.close_complete(), {PARTITION: log[half - 1][4] + 1 if half else 0}
+                assert (database is not None) is KINDS[name][1].get("persistent", True)
+                leave_behind(query, task, {} if database is None else {"s": database}, end)
+                warm = left_behind(query, task, base / "own")
+                assert (warm is None) is (database is None or not half)
             store: Any = opened(query, base / "new", memory) if warm is None else taken_over(query, warm, memory)
             position = 0 if warm is None else warm.positions[PARTITION]
             redo(store, [record for record in log if record[4] >= position])
@@ -274,8 +287,8 @@ def test_what_a_task_has_taken_is_not_believed_any_more(kept: HostedQuery, tmp_p
     warm = standby_of(kept, tmp_path).hand_over()
     assert warm is not None
     store = taken_over(kept, warm, 1 << 20)
+    store.close()
     warm._place.release(keep=True)  # as if it was killed
     standby = standby_of(kept, tmp_path)
     assert (standby.positions, rows(standby)) == ({PARTITION: 0}, {})
     standby.close(keep=True)
-    store.close()

@@ -162,6 +162,25 @@ def test_all_lanes_are_killed_and_the_machine_has_files(
     assert third.told["restored"] < 50
 
 
+@pytest.mark.parametrize("service", ["rocksdb"], indirect=True)
+def test_a_lane_closes_and_leaves_its_stores_to_the_next(
+    service: dict[str, Any],
+    start: Start,
+    produce: Callable[..., None],
+    consume: Callable[..., list[Message]],
+    tmp_path: Path,
+) -> None:
+    for number in range(3):
+        lane = start("x-0", state_dir=str(tmp_path), standbys=0)
+        produce(service["source"], records(number * ROUND))
+        check(service, consume, (number + 1) * ROUND)
+        until(lambda lane=lane: len(lane.told["tasks"]) == TASKS, lane)  # type: ignore[misc]
+        assert lane.told["restored"] == 0
+        lane.process.terminate()
+        lane.process.wait()
+        assert {path.name for path in tmp_path.iterdir()} == {f"{service['service']}-q"}
+
+
 def _is_saved(path: Path) -> bool:
     found = json.loads(path.read_bytes())
     return all(entry["offset"] > ROUND // KEYS for entry in found["stores"].values())

@@ -118,7 +118,46 @@ def left_behind(query: HostedQuery, task_id: HostedTaskId, own: Path) -> Warm | 
     if not place.is_kept or not place.files.saved_at():
         place.release(keep=True)
         return None
-    return Standby(query, task_id, place).hand_over()
+    try:
+        return Standby(query, task_id, place).hand_over()
+    except Exception as error:
+        log.warning("what was left of task %s on this machine cannot be used: %s", task_id.name, error)
+        place.release(keep=False)
+        return None
+
+
+def leave_behind(
+    query: HostedQuery, task_id: HostedTaskId, databases: Mapping[str, str], ends: Mapping[Partition, int]
+) -> None:
+    """Leave the stores of a task to the next lane on this machine, where another lane has not a standby of it.
+
+    Args:
+        query: whose task it is.
+        task_id: which.
+        databases: where the stores are, closed and complete; on the file system of the `state_dir`.
+        ends: how far changelogs are applied.
+    """
+    place = Place(query.config, task_id.name, Path())
+    if not place.is_kept:
+        place.release(keep=True)
+        return
+    is_left = False
+    try:
+        place.files.forget_checkpoint()
+        entries = {}
+        for name, log in followed(query, task_id).items():
+            if name in databases:
+                place.files.wipe(name)
+                place.path.mkdir(exist_ok=True)
+                Path(databases[name]).rename(place.files.store(name))
+                topic_id, layout = query.changelog_ids.get(name, ""), _layout(query.topology.stores[name])
+                end = ends[log.topic, task_id.partition]
+                entries[name] = CheckpointEntry(log.topic, topic_id, end, clean=True, layout=layout)
+        if entries:
+            place.files.write_checkpoint(entries)
+        is_left = bool(entries)
+    finally:
+        place.release(keep=is_left)
 
 
 class Standby:
