@@ -242,7 +242,7 @@ class HostedTask:
             raise
         is_at(self.id.name)
         try:
-            leave_behind(self.query, self.id, self._task.close_complete(), ends)
+            leave_behind(self.query, self.id, self._task.close_complete(), ends, self._warm, self._directory)
         finally:
             self._discard_warm()
             shutil.rmtree(self._directory, ignore_errors=True)

@@ -171,12 +171,14 @@ def test_exactly_the_rows_of_a_full_restore(name: str) -> None:
                 apply(standby, [record for record in log[:half] if record[4] >= standby.positions[PARTITION]], random)
             warm = standby.hand_over()
             if way == "left":  # by the lane that had the task and has closed
+                if warm is not None:
+                    warm.discard()
                 before = opened(query, base / "before", memory)
                 redo(before, log[:half])
                 before.flush()
                 database, end = before.close_complete(), {PARTITION: log[half - 1][4] + 1 if half else 0}
                 assert (database is not None) is KINDS[name][1].get("persistent", True)
-                leave_behind(query, task, {} if database is None else {"s": database}, end)
+                leave_behind(query, task, {} if database is None else {"s": database}, end, None, base / "own")
                 warm = left_behind(query, task, base / "own")
                 assert (warm is None) is (database is None or not half)
             store: Any = opened(query, base / "new", memory) if warm is None else taken_over(query, warm, memory)
@@ -288,7 +290,7 @@ def test_what_a_task_has_taken_is_not_believed_any_more(kept: HostedQuery, tmp_p
     assert warm is not None
     store = taken_over(kept, warm, 1 << 20)
     store.close()
-    warm._place.release(keep=True)  # as if it was killed
+    warm.place.release(keep=True)  # as if it was killed
     standby = standby_of(kept, tmp_path)
     assert (standby.positions, rows(standby)) == ({PARTITION: 0}, {})
     standby.close(keep=True)

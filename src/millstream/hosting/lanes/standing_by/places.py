@@ -37,6 +37,7 @@ class Place:
     """
 
     def __init__(self, config: StreamsConfig, task: str, own: Path) -> None:
+        self._is_released = False
         self._lock = -1
         base = standbys_directory(config)
         if base is not None:
@@ -51,9 +52,11 @@ class Place:
 
     def release(self, *, keep: bool) -> None:
         """Let others have it; with what is there, or without. Safe to call again."""
+        if self._is_released:
+            return
+        self._is_released = True
         if not (keep and self.is_kept):
             shutil.rmtree(self.path, ignore_errors=True)
-        self.is_kept = False
         if self._lock >= 0:
             os.close(self._lock)
             self._lock = -1

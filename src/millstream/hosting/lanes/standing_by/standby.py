@@ -64,7 +64,7 @@ class Warm:
         ids: Mapping[str, str],
         in_memory: Mapping[str, StateStore],
     ) -> None:
-        self._place = place
+        self.place = place
         self.positions = positions
         self.ids = ids
         self._in_memory = in_memory
@@ -72,7 +72,7 @@ class Warm:
     @property
     def path(self) -> Path:
         """Where a task with these stores must have its files."""
-        return self._place.path
+        return self.place.path
 
     def pour(self, stores: Mapping[str, StateStore]) -> None:
         """Fill stores with what is not on disk."""
@@ -82,7 +82,7 @@ class Warm:
 
     def discard(self) -> None:
         """It is of no use, or not any more. Safe to call again."""
-        self._place.release(keep=False)
+        self.place.release(keep=False)
 
 
 def believed(warm: Warm, query: HostedQuery, admin: Admin, ends: Mapping[Partition, int]) -> Mapping[Partition, int]:
@@ -127,7 +127,12 @@ def left_behind(query: HostedQuery, task_id: HostedTaskId, own: Path) -> Warm | 
 
 
 def leave_behind(
-    query: HostedQuery, task_id: HostedTaskId, databases: Mapping[str, str], ends: Mapping[Partition, int]
+    query: HostedQuery,
+    task_id: HostedTaskId,
+    databases: Mapping[str, str],
+    ends: Mapping[Partition, int],
+    warm: Warm | None,
+    own: Path,
 ) -> None:
     """Leave the stores of a task to the next lane on this machine, where another lane has not a standby of it.
 
@@ -136,8 +141,13 @@ def leave_behind(
         task_id: which.
         databases: where the stores are, closed and complete; on the file system of the `state_dir`.
         ends: how far changelogs are applied.
+        warm: what the task was made of.
+        own: the lane's own directory.
     """
-    place = Place(query.config, task_id.name, Path())
+    if warm is not None and warm.place.is_kept:
+        place = warm.place
+    else:
+        place = Place(query.config, task_id.name, own)
     if not place.is_kept:
         place.release(keep=True)
         return
@@ -147,9 +157,10 @@ def leave_behind(
         entries = {}
         for name, log in followed(query, task_id).items():
             if name in databases:
-                place.files.wipe(name)
-                place.path.mkdir(exist_ok=True)
-                Path(databases[name]).rename(place.files.store(name))
+                if Path(databases[name]) != place.files.store(name):
+                    place.files.wipe(name)
+                    place.path.mkdir(exist_ok=True)
+                    Path(databases[name]).rename(place.files.store(name))
                 topic_id, layout = query.changelog_ids.get(name, ""), _layout(query.topology.stores[name])
                 end = ends[log.topic, task_id.partition]
                 entries[name] = CheckpointEntry(log.topic, topic_id, end, clean=True, layout=layout)
