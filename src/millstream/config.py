@@ -114,7 +114,8 @@ class StreamsConfig:
         statestore_memory_max_bytes: the memory that rows of persistent stores may take, all those of a process (a lane)
             together. What does not fit is in RocksDB. 0 has every row there.
         state_dir: the directory under which persistent stores keep their files. None leaves it to where the application
-            runs; the test driver then keeps them in memory.
+            runs; the test driver then keeps them in memory. With `processing_mode="continuous"`, a restart on the same
+            machine goes on with files in it.
         rocksdb_config_setter: called with the name of a store and the options (`rocksdict.Options`) of its database,
             to change them.
         dsl_store: the stores of operators that are given none: "rocksdb", "in_memory", or your `DslStoreSuppliers`.
@@ -127,8 +128,9 @@ class StreamsConfig:
             turn into one. None takes a batch as soon as there is something.
         num_stream_threads: how many tasks run at the same time where Spark runs in this process, that is without
             `master`; elsewhere Spark's executors decide.
-        num_standby_replicas: how many further copies of a queryable store are to be kept on other instances. State is
-            in the checkpoint, from where any machine goes on, so that results never depend on it.
+        num_standby_replicas: how many further copies of state are to be kept warm: of a queryable store on other
+            instances, and with `processing_mode="continuous"` of each task's stores in other lanes, so that one of them
+            goes on at once if a lane is lost. Results never depend on it.
         client: properties of the Kafka clients, security settings included, named as in librdkafka. They are for all
             clients, or with the prefix `consumer.`, `main.consumer.`, `global.consumer.`, `producer.` or `admin.` for
             some; with `topic.` for the internal topics. An unknown one is an error when the first client is made.

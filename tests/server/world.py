@@ -24,12 +24,12 @@ from millstream import (
 from millstream.errors import NotReady
 from millstream.kafka.partitioner import partition_for
 from millstream.state.store import LogRecord
+from millstream.store_files import TaskDirectory
 from millstream.testing import TopologyTestDriver
 from millstream.views.answers import Instance
 from millstream.views.api import Views
 from millstream.views.instance.announcements import Announcement, CopyState
 from millstream.views.instance.copies import Copy, PartitionCopy, Records, Task
-from millstream.views.instance.files import TaskDirectory
 from millstream.views.instance.layout import Layout
 from millstream.views.questions.asking import Asking
 from millstream.views.questions.remote import Remote

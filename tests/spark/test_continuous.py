@@ -74,17 +74,21 @@ def _processes(streams: KafkaStreams) -> dict[int, int]:
 def test_it_goes_on_where_it_was(
     apps: Apps, counting: Build, make_topic: Make, produce: Produce, counts: Counts, guarantee: str, admin: Admin
 ) -> None:
-    """State and positions are in Kafka alone; others see by the group how far it is."""
+    """Files of the machine are used if they are there, and not needed; others see by the group how far it is."""
     topic, out = make_topic(4), make_topic(2)
     config = _config(apps, processing_guarantee=guarantee)
-    for number in range(1, 3):
+    restored = []
+    for number in range(1, 4):
         produce(topic, [(key, "x") for key in KEYS])
-        streams = apps.run_once(counting(topic, out), config)
+        elsewhere = replace(config, state_dir=f"{config.state_dir}-elsewhere") if number == 3 else config
+        streams = apps.run_once(counting(topic, out), elsewhere)
         assert counts(out) == {key: list(range(1, number + 1)) for key in KEYS}
-    assert streams.metrics()["restored-records-total"] > 0
+        restored.append(streams.metrics()["restored-records-total"])
+    assert restored[:2] == [0, 0]
+    assert restored[2] >= len(KEYS)
     assert streams.metrics()["process-total"] == len(KEYS)
     found = GroupAdmin(config).positions(config.application_id)
-    assert sum(found[topic, partition] for partition in range(4)) == 2 * len(KEYS)
+    assert sum(found[topic, partition] for partition in range(4)) == 3 * len(KEYS)
 
 
 def test_lanes_are_killed(apps: Apps, make_topic: Make, produce: Produce, counts: Counts) -> None:
@@ -124,6 +128,34 @@ def test_lanes_are_killed(apps: Apps, make_topic: Make, produce: Produce, counts
         ended.set()
         streams.close()
     assert streams.state is State.NOT_RUNNING
+
+
+def test_a_lane_is_killed_whose_tasks_another_has_in_reserve(
+    apps: Apps, make_topic: Make, produce: Produce, counts: Counts
+) -> None:
+    """The other one goes on at once; the one that Spark starts in its place joins when it is warm."""
+    topic, out, again = make_topic(4), make_topic(2), make_topic(2)
+    keys = [f"key-{number}" for number in range(1000)]
+    streams = KafkaStreams(_counting_twice(topic, out, again), _config(apps, num_standby_replicas=1))
+    streams.start()
+
+    def is_warm() -> bool:
+        found = streams.metrics()
+        shared = len(streams.lanes()) == 2 and all(streams.lanes().values())
+        # Marks of transactions count as records.
+        return shared and found["standby-tasks"] == 8 and found["standby-records-lag"] < 50
+
+    try:
+        for number in range(1, 4):
+            produce(topic, [(key, key) for key in keys])
+            assert counts(out, number * len(keys)) == {key: list(range(1, number + 1)) for key in keys}
+            assert counts(again, number * len(keys)) == {key: list(range(1, number + 1)) for key in keys}
+            assert streams.metrics()["restored-records-total"] < 100
+            if number < 3:
+                wait_until(is_warm, "standbys", 120)
+                os.kill(_processes(streams)[number - 1], signal.SIGKILL)
+    finally:
+        streams.close()
 
 
 def test_two_instances_share_the_work(

@@ -10,14 +10,8 @@ import pytest
 
 from millstream import StreamsConfig
 from millstream.errors import StateStoreError
-from millstream.views.instance.files import (
-    CheckpointEntry,
-    DirectoryLock,
-    TaskDirectory,
-    kept_instance_id,
-    remove_unused,
-    views_directory,
-)
+from millstream.store_files import CheckpointEntry, TaskDirectory, remove_unused
+from millstream.views.instance.files import DirectoryLock, kept_instance_id, views_directory
 
 ENTRIES = {
     "counts": CheckpointEntry("app-counts-changelog", "id-1", 17, False),

@@ -58,6 +58,7 @@ def fill(
     logs: Mapping[Partition, Sequence[StateStore]],
     ends: Mapping[Partition, int],
     tell: Callable[[float], None] | None = None,
+    starts: Mapping[Partition, int] | None = None,
 ) -> int:
     """Fill stores from partitions of changelogs, up to before an offset; answers how many records came.
 
@@ -66,9 +67,18 @@ def fill(
         logs: of each partition, the stores that it has.
         ends: the offsets; a partition without one is empty.
         tell: hears how much is there, from 0 to 1.
+        starts: what is before these offsets is there already.
     """
-    ranges = {partition: (0, end) for partition in logs if (end := ends.get(partition, 0))}
-    progress = _Progress(sum(end for _, end in ranges.values()))
+    known = starts or {}
+    ranges = {
+        partition: (start, end)
+        for partition in logs
+        if (end := ends.get(partition, 0)) > (start := known.get(partition, 0))
+    }
+    progress = _Progress(
+        {partition: start for partition, (start, _) in ranges.items()},
+        sum(end - start for start, end in ranges.values()),
+    )
     with closing(RangeConsumer(config, from_the_first=True)) as consumer:
         for partition, records in consumer.read(ranges):
             for store in logs[partition]:
@@ -83,8 +93,9 @@ def fill(
 class _Progress:
     """Tells now and then how far a task is restored."""
 
-    def __init__(self, total: int) -> None:
+    def __init__(self, starts: Mapping[Partition, int], total: int) -> None:
         self.count = 0
+        self._starts = starts
         self._total = total
         self._at: dict[Partition, int] = {}
         self._begun = self._said = time.monotonic()
@@ -92,7 +103,7 @@ class _Progress:
     def add(self, count: int, offset: int, partition: Partition) -> None:
         """So many records more, up to an offset."""
         self.count += count
-        self._at[partition] = offset
+        self._at[partition] = offset - self._starts.get(partition, 0)
         now = time.monotonic()
         if now - self._said >= _SAY_SECONDS:
             self._said = now

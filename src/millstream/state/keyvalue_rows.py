@@ -97,6 +97,10 @@ class KeyValueRows(Generic[K, T]):
         """Close the files, if there are any."""
         self.map.close()
 
+    def close_complete(self) -> str | None:
+        """See `StateStore`."""
+        return self.map.close_complete()
+
     def take_changes(self) -> dict[bytes, bytes | None]:
         """The changes since the last call."""
         changes = self.changes

@@ -212,13 +212,20 @@ class ExpiringRows(Generic[K, T]):
 
     def sync(self) -> None:
         """Hand everything to the operating system, the clock too."""
-        self.table.write_note(WINDOW_SUFFIX.pack(self.clock, self._sequence))
+        self.table.write_note(self._note())
         self.table.sync()
+
+    def _note(self) -> bytes:
+        return WINDOW_SUFFIX.pack(self.clock, self._sequence)
 
     def close(self) -> None:
         """Free what the rows hold."""
         self.sync()
         self.table.close()
+
+    def close_complete(self) -> str | None:
+        """See `StateStore`."""
+        return self.table.close_complete(self._note())
 
     def take_changes(self) -> dict[bytes, bytes | None]:
         """The changes since the last call, and the clock where the changed rows that are left do not tell it."""

@@ -18,6 +18,9 @@ class Rows(Protocol):
     def close(self) -> None:
         """Close the files, if there are any."""
 
+    def close_complete(self) -> str | None:
+        """See `StateStore`."""
+
     def take_changes(self) -> dict[bytes, bytes | None]:
         """See `StateStore`."""
 
@@ -69,6 +72,9 @@ class RowStore(StateStore):
 
     def close(self) -> None:
         self._rows.close()
+
+    def close_complete(self) -> str | None:
+        return self._rows.close_complete()
 
     def take_changes(self) -> dict[bytes, bytes | None]:
         return self._rows.take_changes()

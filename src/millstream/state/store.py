@@ -91,6 +91,14 @@ class StateStore(ABC):
     def close(self) -> None:
         """Close the store. What was not flushed is lost."""
 
+    def close_complete(self) -> str | None:
+        """Close the flushed store, but leave a database with all rows, as a store without memory in front has it.
+
+        Answers where that is; None if the store has none.
+        """
+        self.close()
+        return None
+
     @abstractmethod
     def take_changes(self) -> dict[bytes, bytes | None]:
         """The changes since the last call: the last write of every binary key, in order of first write."""

@@ -233,6 +233,9 @@ class VersionedKeyValueStore(StateStore, Generic[K, V]):
         self.flush()
         self._table.close()
 
+    def close_complete(self) -> str | None:
+        return self._table.close_complete(LONG.pack(self._clock))
+
     def take_changes(self) -> dict[bytes, bytes | None]:
         changes, self._changes = self._changes, {}
         if self._clock_due:

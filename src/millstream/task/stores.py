@@ -99,6 +99,10 @@ class TaskStores:
                 changes[store.name] = changed
         return changes
 
+    def close_complete(self) -> dict[str, str]:
+        """Close all, and leave the databases of those that have one: where, by store."""
+        return {store.name: path for store in self.by_name.values() if (path := store.close_complete()) is not None}
+
     def close(self) -> None:
         """Close all, even if one fails; the first failure is raised."""
         failure: Exception | None = None

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+import signal
 import sys
 from dataclasses import replace
 
 from millstream import Consumed, Grouped, Produced, Serdes, StreamsBuilder, StreamsConfig, Topology
 from millstream.hosting.lanes.lane import Lane
-from millstream.hosting.lanes.messages import Run
+from millstream.hosting.lanes.messages import Close, Figures, Run
 from millstream.hosting.lanes.preparing import prepare
 from millstream.hosting.lanes.settings import LaneSettings
 from millstream.kafka.admin import Admin
@@ -25,6 +26,12 @@ def topology(source: str, out: str) -> Topology:
     return builder.build()
 
 
+def _tell(event: object) -> None:
+    if isinstance(event, Figures):
+        told = {"tasks": event.tasks, "standbys": event.standbys, "restored": event.counted.get("restored", 0)}
+        print(json.dumps(told), flush=True)
+
+
 def main() -> None:
     """Run until killed."""
     given = json.loads(sys.argv[1])
@@ -34,10 +41,14 @@ def main() -> None:
         processing_guarantee="exactly_once_v2",
         statestore_cache_max_bytes=0,
         dsl_store=given["stores"],
+        num_standby_replicas=int(given.get("standbys", 0)),
+        state_dir=given.get("state_dir"),
     )
-    lane = Lane(LaneSettings(config, given["service"], given["name"]), lambda event: print(event, flush=True))
+    settings = LaneSettings(config, given["service"], given["name"], is_replacement="replaces" in given)
+    lane = Lane(settings, _tell)
     query = replace(config, application_id=f"{given['service']}-q")
     lane.order(Run(prepare("q", topology(given["source"], given["out"]), query, Admin(config))))
+    signal.signal(signal.SIGTERM, lambda *_: lane.order(Close()))
     lane.run()
 
 

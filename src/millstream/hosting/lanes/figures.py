@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 
 from millstream.hosting.lanes.keeping import KnownQuery
 from millstream.hosting.lanes.messages import Figures
 from millstream.hosting.lanes.reading.inputs import Inputs
 
 
-def figures_of(known: KnownQuery, inputs: Inputs, *, is_settled: bool) -> Figures:
+def figures_of(known: KnownQuery, inputs: Inputs, standbys: Mapping[str, int], *, is_settled: bool) -> Figures:
     """The figures of a query, but for those of the whole lane.
 
     Args:
         known: the query, and its tasks that are here.
         inputs: what they read.
+        standbys: what the lane has in reserve of the query, see `Figures`.
         is_settled: it has all tasks that it should have now.
     """
     positions: dict[str, int] = {}
@@ -43,4 +45,5 @@ def figures_of(known: KnownQuery, inputs: Inputs, *, is_settled: bool) -> Figure
         counted=dict(sum((Counter(task.counted()) for task in tasks), known.counted)),
         details={task.id.name: task.details() for task in tasks},
         is_paused=known.is_paused,
+        standbys=standbys,
     )

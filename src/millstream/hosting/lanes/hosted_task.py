@@ -16,6 +16,7 @@ from millstream.hosting.context import NO_THROTTLE, PlacedContext
 from millstream.hosting.lanes import notes
 from millstream.hosting.lanes.bundles import offset_at, pack, place_of, unpack
 from millstream.hosting.lanes.query import HostedQuery, HostedTaskId
+from millstream.hosting.lanes.standing_by.standby import Warm, believed, followed, leave_behind
 from millstream.hosting.range_consumer import records_gone
 from millstream.hosting.restoring import fill
 from millstream.hosting.task_changes import LEAST_TIME, change_records, clocks_of, set_clocks
@@ -52,6 +53,7 @@ class HostedTask:
         on_lost: is told when an input cannot be read any more.
         on_restored: is told how much of its state is there, from 0 to 1.
         global_state: the global stores, which it may read.
+        warm: its stores as this lane had them in reserve; only the rest of the changelogs is read then.
     """
 
     def __init__(
@@ -63,6 +65,7 @@ class HostedTask:
         on_lost: Callable[[HostedTask, MillstreamError], None],
         on_restored: Callable[[float], None],
         global_state: GlobalState | None = None,
+        warm: Warm | None = None,
     ) -> None:
         self.query = query
         self.id = task_id
@@ -72,6 +75,7 @@ class HostedTask:
         self.watch: Watch | None = None
         # Of its own: one of the same name that nobody wants any more may not be closed yet.
         self._directory = directory / task_id.application / f"{task_id.name}-{next(_NUMBERS)}"
+        self._warm = warm
         self._logs = {name: log for name, log in query.changelogs.items() if log.sub_topology == task_id.sub_topology}
         known = None if note is None else notes.decode(note)
         #: Topics between two parts of the topology, in which there are bundles, and how many partitions they have.
@@ -245,12 +249,30 @@ class HostedTask:
         records.append((slots_topic, self.id.slot, self.id.key, note, max(stream_time, LEAST_TIME), None))
         return records, note
 
+    def leave(self) -> None:
+        """Let it go after a commit, and leave its stores to the next lane on this machine that has it."""
+        logs = {(log.topic, self.id.partition) for log in followed(self.query, self.id).values()}
+        try:
+            with closing(Admin(self.query.config)) as admin:
+                # Nobody else writes to them yet, and all that is there is in the stores.
+                ends = admin.end_offsets(logs, committed=False) if logs else {}
+        except BaseException:
+            self.close()
+            raise
+        is_at(self.id.name)
+        try:
+            leave_behind(self.query, self.id, self._task.close_complete(), ends, self._warm, self._directory)
+        finally:
+            self._discard_warm()
+            shutil.rmtree(self._directory, ignore_errors=True)
+
     def close(self) -> None:
         """Let it go; what was not committed is forgotten."""
         is_at(self.id.name)
         try:
             self._task.close(flush=False)
         finally:
+            self._discard_warm()
             shutil.rmtree(self._directory, ignore_errors=True)
 
     # --- making it
@@ -282,9 +304,28 @@ class HostedTask:
         return place_of(offset, known.left.get(topic, {}).get(number, 0) if known is not None and begun else 0)
 
     def _made(self, known: notes.LaneNote | None, global_state: GlobalState | None) -> Task:
+        if known is None:  # whatever is in reserve is not of this task
+            self._discard_warm()
+        if self._warm is not None:
+            try:
+                return self._made_in(self._warm.path, known, global_state)
+            except StateStoreError as error:
+                log.warning("task %s: what was in reserve cannot be used: %s", self.id.name, error)
+                self._discard_warm()
+            except BaseException:
+                self._discard_warm()
+                raise
+        return self._made_in(self._directory, known, global_state)
+
+    def _discard_warm(self) -> None:
+        warm, self._warm = self._warm, None
+        if warm is not None:
+            warm.discard()
+
+    def _made_in(self, directory: Path, known: notes.LaneNote | None, global_state: GlobalState | None) -> Task:
         config = self.query.config
         context = host_context(config, self.id.name, PlacedContext, defaults=NO_THROTTLE)
-        context.state_directory = self._directory
+        context.state_directory = directory
         context.partitions = self.query.counts
 
         def restore(stores: Mapping[str, StateStore]) -> bytes | None:
@@ -316,7 +357,10 @@ class HostedTask:
             with closing(Admin(self.query.config)) as admin:
                 # The very end: what is committed there may still lack the mark that says so, and is waited for.
                 ends = admin.end_offsets(logs, committed=False)
+                starts = {} if self._warm is None else believed(self._warm, self.query, admin, ends)
             ends |= {at: self._starts[at] for at in logs if at in self._starts}
-            self._restored = fill(self.query.config, logs, ends, self._on_restored)
+            if self._warm is not None:
+                self._warm.pour(stores)
+            self._restored = fill(self.query.config, logs, ends, self._on_restored, starts)
         set_clocks(self._logs, stores, note)
         return note.progress

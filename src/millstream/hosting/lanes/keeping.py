@@ -10,6 +10,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from functools import partial
+from pathlib import Path
 
 from millstream.config import StreamsConfig
 from millstream.errors import MillstreamError
@@ -22,8 +23,11 @@ from millstream.hosting.lanes.query import HostedQuery, HostedTaskId
 from millstream.hosting.lanes.reading.inputs import Inputs
 from millstream.hosting.lanes.scratch import Scratch
 from millstream.hosting.lanes.settings import LaneSettings
+from millstream.hosting.lanes.standing_by.following import StandingBy
+from millstream.hosting.lanes.standing_by.standby import left_behind
 from millstream.kafka.admin import Admin, Partition
 from millstream.kafka.errors import BrokerUnavailable
+from millstream.task.globals import GlobalState
 from millstream.task.watching.watch import Watch
 
 log = logging.getLogger("millstream.lanes")
@@ -76,10 +80,15 @@ class Keeping:
         self._settings = settings
         self._inputs = inputs
         self._tell = tell
-        self._scratch = Scratch()
+        state_dir = settings.config.state_dir
+        self._scratch = Scratch(None if state_dir is None else Path(state_dir))
         self._maker = ThreadPoolExecutor(2, "making")
         self.queries: dict[str, KnownQuery] = {}
         self._slots: set[int] = set()
+        self._standing_by: StandingBy | None = None
+        if settings.config.num_standby_replicas:
+            self._standing_by = StandingBy(settings, self._hosted, lambda: self._slots, self._scratch.path)
+            self._standing_by.start()
         self._has_joined = False
         #: The notes in its slots, once they are read.
         self.notes: dict[int, dict[bytes, bytes]] = {}
@@ -93,6 +102,10 @@ class Keeping:
 
     # --- slots
 
+    def may_join(self) -> bool:
+        """Whether the lane may join the others; before that, it gets to know what it is likely to get."""
+        return self._standing_by is None or self._standing_by.joining.is_over
+
     @property
     def unread(self) -> set[int]:
         """Slots that are this lane's, and whose notes it does not know yet."""
@@ -102,12 +115,14 @@ class Keeping:
         """Have these slots from now on."""
         log.info("%d slots more", len(slots))
         self._has_joined = True
-        self._slots |= slots
+        self._slots = self._slots | slots  # another thread may be going through the old ones
+        self._look_soon()
 
     def lose(self, slots: set[int]) -> None:
         """Have these slots no more."""
         log.info("%d slots less", len(slots))
-        self._slots -= slots
+        self._slots = self._slots - slots
+        self._look_soon()
         self._reading_for -= slots
         self.doubt(slots)
 
@@ -148,6 +163,8 @@ class Keeping:
 
     def is_settled(self, known: KnownQuery) -> bool:
         """Whether all tasks of a query that should be here are."""
+        if not self.may_join():
+            return True
         if not self._has_joined or self.unread or known.making or known.making_globals or self._reading is not None:
             return False
         return all(task_id in known.tasks for task_id in known.query.tasks if task_id.slot in self._slots)
@@ -166,15 +183,41 @@ class Keeping:
                     known.restored[task_id] = 0.0
                     restored = partial(known.restored.__setitem__, task_id)
                     known.making[task_id] = self._maker.submit(
-                        HostedTask,
+                        self._made,
                         known.query,
                         task_id,
                         note,
-                        self._scratch.path,
-                        self._cannot_read,
                         restored,
                         None if known.global_tables is None else known.global_tables.state,
                     )
+
+    def _made(
+        self,
+        query: HostedQuery,
+        task_id: HostedTaskId,
+        note: bytes | None,
+        restored: Callable[[float], None],
+        global_state: GlobalState | None,
+    ) -> HostedTask:
+        """In another thread: a task, of what was in reserve for it if there is something."""
+        directory = self._scratch.path
+        if self._standing_by is not None:
+            warm = self._standing_by.take(query, task_id)
+        else:
+            warm = left_behind(query, task_id, directory)
+        return HostedTask(query, task_id, note, directory, self._cannot_read, restored, global_state, warm)
+
+    def _hosted(self) -> list[HostedQuery]:
+        """The queries that lanes run, for other threads."""
+        return [known.query for known in list(self.queries.values())]
+
+    def _look_soon(self) -> None:
+        if self._standing_by is not None:
+            self._standing_by.look_soon()
+
+    def standby_lags(self, query_id: str) -> dict[str, int]:
+        """Of the tasks of a query that are in reserve here, how many records each lacks."""
+        return {} if self._standing_by is None else self._standing_by.lags(query_id)
 
     def _has_globals(self, known: KnownQuery) -> bool:
         """Whether the global tables of a query are there; else they are being made."""
@@ -284,11 +327,28 @@ class Keeping:
             self._purged = read
             self._maker.submit(_delete, self._settings.config, before)
 
+    def leave(self) -> None:
+        """Let tasks go after the last commit, and leave their stores to the next lane on this machine."""
+        if self._settings.config.state_dir is None:
+            return
+        for known, task in self.tasks():
+            if not task.is_dirty:
+                del known.tasks[task.id]
+                known.counted.update(task.counted())
+                for partition in task.id.inputs:
+                    self._inputs.remove(task, partition)
+                try:
+                    task.leave()
+                except Exception as error:  # the next one reads its changelogs
+                    log.warning("query %s: task %s leaves no files: %s", task.id.query, task.id.name, error)
+
     def close(self) -> None:
         """Let everything go."""
         for known in self.queries.values():
             self.close_tasks(known)
         self._maker.shutdown(wait=False, cancel_futures=True)
+        if self._standing_by is not None:
+            self._standing_by.close()
         self._scratch.remove()
 
 

@@ -75,7 +75,7 @@ class Lane:
         """Work until told to close."""
         settings, keeping = self._settings, self._keeping
         self._outputs.open()
-        membership = Membership(settings.config, settings.group, settings.topic, gained=keeping.gain, lost=self._lost)
+        membership = Membership(settings, may_join=keeping.may_join, gained=keeping.gain, lost=self._lost)
         self._committing = Committing(
             settings.topic,
             keeping,
@@ -100,6 +100,7 @@ class Lane:
                     self._tell_figures(is_idle=not came and not self._committing.is_needed)
                     keeping.purge()
                 self._committing.commit()
+            keeping.leave()
         finally:
             keeping.close()
             self._outputs.close()
@@ -222,7 +223,8 @@ class Lane:
         for query_id, known in self._keeping.queries.items():
             if known.watch is not None and known.watch.is_on:
                 self._tell(Watched(query_id, known.watch.seen()))
-            figures = figures_of(known, self._inputs, is_settled=self._keeping.is_settled(known))
+            standbys, is_settled = self._keeping.standby_lags(query_id), self._keeping.is_settled(known)
+            figures = figures_of(known, self._inputs, standbys, is_settled=is_settled)
             if figures.counted.get("processed"):
                 figures = replace(figures, commits=self._committing.commits, times=self._committing.times)
             if figures != known.told:

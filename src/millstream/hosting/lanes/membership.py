@@ -8,53 +8,59 @@ from contextlib import suppress
 
 from confluent_kafka import OFFSET_END, Consumer, KafkaException, TopicPartition
 
-from millstream.config import StreamsConfig, client_properties
+from millstream.config import client_properties
+from millstream.hosting.lanes.settings import SESSION_MS, LaneSettings
 from millstream.kafka.clients import ErrorWatch, make_consumer
 from millstream.kafka.errors import translate
 
 log = logging.getLogger("millstream.lanes")
-
-#: For so long the others wait for a lane that went without a word.
-_SESSION_MS = 6_000
 
 
 class Membership:
     """A member of the lanes' group, which shares out the partitions of the topic of slots.
 
     Args:
-        config: where the brokers are.
-        group: the group.
-        topic: the topic of slots.
+        settings: which lane it is.
+        may_join: asked until it says that the lane may join.
         gained: told which slots are this lane's from now on.
         lost: told which slots are not any more, and whether there is still time to commit what was done for them.
     """
 
     def __init__(
         self,
-        config: StreamsConfig,
-        group: str,
-        topic: str,
+        settings: LaneSettings,
         *,
+        may_join: Callable[[], bool],
         gained: Callable[[set[int]], None],
         lost: Callable[[set[int], bool], None],
     ) -> None:
+        self._topic = settings.topic
+        self._may_join = may_join
+        self._has_joined = False
         self._gained = gained
         self._lost = lost
         self._watch = ErrorWatch()
+        config = settings.config
         overrides = {
-            "group.id": group,
+            "client.id": settings.client,
+            "group.id": settings.group,
             "group.protocol": "classic",
             "partition.assignment.strategy": "cooperative-sticky",
             "isolation.level": "read_committed",
             "auto.offset.reset": "latest",
         }
         if "session.timeout.ms" not in client_properties(config, "main.consumer"):
-            overrides |= {"session.timeout.ms": str(_SESSION_MS), "heartbeat.interval.ms": "1000"}
+            overrides |= {"session.timeout.ms": str(SESSION_MS), "heartbeat.interval.ms": "1000"}
         self._consumer = make_consumer(config, watch=self._watch, overrides=overrides)
-        self._consumer.subscribe([topic], on_assign=self._assigned, on_revoke=self._revoked, on_lost=self._taken)
 
     def poll(self, seconds: float) -> None:
         """Heed what the group says, or says in this time."""
+        if not self._has_joined:
+            if not self._may_join():
+                return
+            self._has_joined = True
+            calls = {"on_assign": self._assigned, "on_revoke": self._revoked, "on_lost": self._taken}
+            self._consumer.subscribe([self._topic], **calls)
         event = self._consumer.poll(seconds)
         error = None if event is None else event.error()
         if error is not None and error.fatal():

@@ -101,6 +101,7 @@ class Figures:
         is_paused: it is given no records.
         times: when the lane got its first record, when it first committed and when last, in seconds since 1970; 0 if
             it did not.
+        standbys: by name, the tasks of other lanes that it has in reserve, and how many records each of them lacks.
     """
 
     query: str
@@ -117,6 +118,7 @@ class Figures:
     details: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     is_paused: bool = False
     times: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    standbys: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

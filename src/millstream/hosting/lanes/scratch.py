@@ -22,6 +22,7 @@ class Scratch:
 
     def __init__(self, base: Path | None = None) -> None:
         base = Path(tempfile.gettempdir()) if base is None else base
+        base.mkdir(parents=True, exist_ok=True)
         _remove_those_of_dead_lanes(base)
         self.path = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=base))
         self._lock = os.open(self.path / _LOCK, os.O_CREAT | os.O_RDWR, 0o600)

@@ -47,6 +47,10 @@ class SubscriptionStore(StateStore):
         """Close the map."""
         self._map.close()
 
+    def close_complete(self) -> str | None:
+        """Close the map, but leave its database, if it has one."""
+        return self._map.close_complete()
+
     def get(self, foreign_key: Any, primary_key: Any) -> tuple[SubscriptionWrapper, int] | None:
         """A subscription and its timestamp, or None."""
         data = self._map.get(self._key(foreign_key, primary_key))

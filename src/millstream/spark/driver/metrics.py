@@ -28,6 +28,8 @@ _COUNTERS = {
 _GAUGES = {
     "state-bytes": "bytes of state changes written to the checkpoint",
     "records-lag": "records that wait in the input topics",
+    "standby-tasks": "tasks of other lanes that lanes have in reserve",
+    "standby-records-lag": "records of changelogs that these lack",
     "batch-seconds": "how long the last batch took",
     "batch-records": "records of the last batch",
 }

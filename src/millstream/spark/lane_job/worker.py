@@ -13,6 +13,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 
+from pyspark import TaskContext
+
 from millstream.config import StreamsConfig
 from millstream.hosting.lanes.lane import Lane
 from millstream.hosting.lanes.messages import Close
@@ -53,7 +55,14 @@ class LanesOfServer:
         greet_lane(connection, self.secret)
         channel = Channel(connection)
         channel.send(Hello(number, socket.gethostname(), os.getpid()))
-        settings = LaneSettings(self.config, self.service, f"{self.server}-{number}", self.is_application)
+        task = TaskContext.get()
+        settings = LaneSettings(
+            self.config,
+            self.service,
+            f"{self.server}-{number}",
+            self.is_application,
+            is_replacement=task is not None and task.attemptNumber() > 0,
+        )
         lane = Lane(settings, channel.send)
         closing = threading.Event()
         threading.Thread(target=_listen, args=(channel, lane, closing), name="orders", daemon=True).start()

@@ -59,6 +59,8 @@ class LaneStatistics:
                 "punctuate-total": now["punctuated"],
                 "restored-records-total": now["restored"],
                 "records-lag": sum(sum(one.lags.values()) for one in told),
+                "standby-tasks": sum(len(one.standbys) for one in told),
+                "standby-records-lag": sum(sum(one.standbys.values()) for one in told),
             }
 
     def tasks(self) -> dict[str, dict[str, Any]]:

@@ -50,6 +50,11 @@ class OrderedMap(ABC):
     def close(self) -> None:
         """Free what the map holds."""
 
+    def close_complete(self) -> str | None:
+        """Free what the map holds, but leave a database with all entries; answers where, None if it has none."""
+        self.close()
+        return None
+
 
 class MemoryMap(OrderedMap):
     """A dict. The order of its keys is kept from the first range scan on: stores that are never scanned do not pay."""

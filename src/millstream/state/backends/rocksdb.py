@@ -54,6 +54,7 @@ class RocksMap(OrderedMap):
                 detail=f"{path}: {error}",
                 hint="another process may have it open; if it is damaged, delete it: it is rebuilt from its changes",
             ) from error
+        self._path = path
         self._pending: dict[bytes, bytes | None] = {}
 
     def get(self, key: bytes) -> bytes | None:
@@ -124,3 +125,7 @@ class RocksMap(OrderedMap):
     def close(self) -> None:
         self.sync()
         self._db.close()
+
+    def close_complete(self) -> str:
+        self.close()
+        return self._path

@@ -6,17 +6,21 @@ one. When that has grown to half of the memory, what changed in the older one go
 younger becomes the older, and a new one begins. So rows that are used stay, and using one costs nothing.
 
 What is on disk is never complete, and of no use to anybody else: the files are this map's own, and go when it closes.
+Only at the beginning there may be a database with all rows, from somebody who has kept it in reserve; it is used as if
+this map had written them down itself.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
+from pathlib import Path
 from typing import Any
 
 from rocksdict import Options
 from sortedcontainers import SortedList
 
+from millstream.state.backends.completeness import take_mark
 from millstream.state.backends.maps import OrderedMap
 from millstream.state.backends.overlay import overlay
 from millstream.state.backends.pool import MemoryPool
@@ -34,7 +38,7 @@ class TieredMap(OrderedMap):
     """A map in memory first, in RocksDB second.
 
     Args:
-        directory: where RocksDB may keep files.
+        directory: where RocksDB may keep files; or a database that has all rows (see `completeness`).
         pool: the memory that it may take from.
         configure: changes the options that RocksDB is opened with.
     """
@@ -42,8 +46,8 @@ class TieredMap(OrderedMap):
     def __init__(self, directory: str, pool: MemoryPool, configure: Callable[[Options], None] | None = None) -> None:
         self._scratch = Scratch(directory)
         self._configure = configure
+        self._disk: RocksMap | None = RocksMap(directory, configure) if take_mark(Path(directory)) else None
         self._share = pool.share()
-        self._disk: RocksMap | None = None
         #: The younger rows, or all. None in place of a value: deleted, and that may not be so on disk.
         self._young: _Rows = {}
         self._old: _Rows = {}
@@ -179,10 +183,20 @@ class TieredMap(OrderedMap):
             self._make_room()
 
     def close(self) -> None:
-        self._share.close()
         if self._disk is not None:
             self._disk.close()
         self._scratch.remove()
+        self._forget()
+
+    def close_complete(self) -> str:
+        disk = self._open_disk()
+        _write(disk, ((key, self._young[key] if key in self._young else self._old[key]) for key in self._dirty))
+        path = disk.close_complete()
+        self._forget()
+        return path
+
+    def _forget(self) -> None:
+        self._share.close()
         self._young, self._old, self._keys = {}, {}, None
         self._dirty.clear()
 

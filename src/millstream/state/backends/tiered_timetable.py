@@ -14,10 +14,12 @@ from struct import Struct
 
 from rocksdict import Options
 
+from millstream.records import MAX_TIMESTAMP
 from millstream.state.backends.pool import MemoryPool
 from millstream.state.backends.tiered_map import TieredMap
 from millstream.state.backends.timetable import BEFORE_ALL, MemoryTimeTable, Row
 from millstream.state.backends.timetable_rocksdb import RocksTimeTable
+from millstream.state.layout import LONG
 
 
 class TieredTimeTable(MemoryTimeTable):
@@ -50,6 +52,10 @@ class TieredTimeTable(MemoryTimeTable):
         self._most = 0
         self._map = TieredMap(directory, pool, configure)
         self._below = RocksTimeTable(self._map, suffix, segment_ms, number_first, time_index)
+        note = self._below.read_note()
+        if note is not None:  # the map began with a database that has all rows
+            latest: int = LONG.unpack_from(note)[0]
+            self._cut = (latest // span_ms + 1) * span_ms
 
     def get(self, key: bytes, time: int, number: int) -> bytes | None:
         if time < self._cut:
@@ -98,6 +104,9 @@ class TieredTimeTable(MemoryTimeTable):
     def __len__(self) -> int:
         return super().__len__() + len(self._below)
 
+    def read_note(self) -> bytes | None:
+        return self._below.read_note()
+
     def sync(self) -> None:
         """Leave room to others; there is nobody to read what is on disk."""
         self._below.sync()
@@ -111,13 +120,22 @@ class TieredTimeTable(MemoryTimeTable):
         self._share.close()
         self._below.close()
 
+    def close_complete(self, note: bytes) -> str:
+        self._write_down(MAX_TIMESTAMP)
+        super().close()
+        self._share.close()
+        return self._below.close_complete(note)
+
+    def _write_down(self, before: int) -> None:
+        """Move the cut to a time."""
+        self._cut = before
+        rows = ((key, *row) for key, found in self._take_before(before) for row in found)
+        self._map.put_on_disk(self._below.entries(rows))
+
     def _make_room(self) -> None:
         """Memory is short: have more, or move the cut so far that a quarter of the memory is free again."""
         if not self._share.covers(self._bytes):
             enough = self._share.limit // 4 * 3
             while self._spans and self._bytes > enough:
-                self._cut = (self._spans[0] + 1) * self._span_ms
-                taken = self._take_before(self._cut)
-                rows = ((key, *row) for key, found in taken for row in found)
-                self._map.put_on_disk(self._below.entries(rows))
+                self._write_down((self._spans[0] + 1) * self._span_ms)
         self._most = self._share.limit

@@ -74,7 +74,7 @@ class TimeTable(ABC):
 
     @abstractmethod
     def write_note(self, note: bytes) -> None:
-        """Keep a few bytes beside the rows."""
+        """Keep a few bytes beside the rows, which begin with the latest time of one."""
 
     @abstractmethod
     def sync(self) -> None:
@@ -83,6 +83,14 @@ class TimeTable(ABC):
     @abstractmethod
     def close(self) -> None:
         """Free what the table holds."""
+
+    def close_complete(self, note: bytes) -> str | None:
+        """Free what the table holds, but leave a database with all rows and a note.
+
+        Answers where; None if there is none.
+        """
+        self.close()
+        return None
 
 
 def segment_order(segment_ms: int, suffix: Struct) -> Order:

@@ -170,3 +170,7 @@ class RocksTimeTable(TimeTable):
 
     def close(self) -> None:
         self._map.close()
+
+    def close_complete(self, note: bytes) -> str:
+        self.write_note(note)
+        return self._map.close_complete()

@@ -19,12 +19,12 @@ from millstream.errors import NotReady, NotUpToBound, OversizedScan, StateStoreE
 from millstream.records import Headers
 from millstream.state.store import LogRecord
 from millstream.state.suppliers import StoreKind
+from millstream.store_files import CheckpointEntry, TaskDirectory
 from millstream.task.globals import GlobalState
 from millstream.topology.topology import Topology
 from millstream.views.answers import Answer, AnsweredBy, PartitionLag, Row
 from millstream.views.catalogue import ViewStore
 from millstream.views.instance import lookup
-from millstream.views.instance.files import CheckpointEntry, TaskDirectory
 from millstream.views.instance.progress import Progress
 from millstream.views.queries import CountQuery, Position, Query, RangeQuery, Requirements
 

@@ -17,9 +17,9 @@ from confluent_kafka import KafkaError as ClientError
 
 from millstream.config import StreamsConfig
 from millstream.kafka.clients import ErrorWatch, make_consumer
+from millstream.store_files import remove_unused
 from millstream.topology.topology import Topology
 from millstream.views.instance.copies import Copy, GlobalCopy, Records, Task, TaskCopies
-from millstream.views.instance.files import remove_unused
 from millstream.views.instance.layout import Layout
 
 log = logging.getLogger("millstream.views")
