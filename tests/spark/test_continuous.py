@@ -18,7 +18,6 @@ import pytest
 from confluent_kafka import Message
 
 from millstream import (
-    DefaultProductionExceptionHandler,
     Grouped,
     Materialized,
     Produced,
@@ -27,7 +26,7 @@ from millstream import (
     StreamsConfig,
     Topology,
 )
-from millstream.errors import ArgumentError, StreamsError
+from millstream.errors import StreamsError
 from millstream.kafka.admin import Admin
 from millstream.kafka.group_admin import GroupAdmin
 from millstream.kafka.topics import NewTopic
@@ -270,13 +269,8 @@ def test_what_cannot_go_on_is_refused(apps: Apps, counting: Build, make_topic: M
     apps.run_once(counting(topic, out), config)
     with pytest.raises(StreamsError, match="its state cannot follow"):
         KafkaStreams(counting(topic, out, store="others"), config).start()
-
-    class Own(DefaultProductionExceptionHandler):
-        def handle(self, context: Any, record: Any, error: Any) -> Any:
-            return super().handle(context, record, error)
-
-    with pytest.raises(ArgumentError, match="in batches only"):
-        KafkaStreams(counting(topic, out), _config(apps, production_exception_handler=Own())).start()
+    with pytest.raises(StreamsError, match="has run continuously before"):
+        KafkaStreams(counting(topic, out), replace(config, processing_mode="micro_batch")).start()
 
 
 def test_nothing_to_do_and_a_record_that_kafka_refuses(

@@ -19,6 +19,7 @@ from millstream.changelogs import changelogs_of, new_topics
 from millstream.config import StreamsConfig
 from millstream.errors import CheckpointDamaged, StreamsError
 from millstream.hosting.lanes.notes import slots_topic
+from millstream.hosting.written import made_topics, written_topics
 from millstream.kafka.admin import Admin
 from millstream.kafka.topics import progress_topic
 from millstream.spark.calls import client as lane_client
@@ -42,7 +43,6 @@ from millstream.spark.startup.session import is_here, lanes_of
 from millstream.spark.state.checkpoint import Checkpoint, Remembered, checkpoint_location, run_name
 from millstream.spark.state.origin import Origin
 from millstream.spark.state.storage import spark_url
-from millstream.spark.topics.written import made_topics, written_topics
 from millstream.task.watching.watch import Seen
 from millstream.topology.nodes import SourceNode
 from millstream.topology.topology import Topology

@@ -7,7 +7,7 @@ from dataclasses import replace
 from confluent_kafka import KafkaException
 
 from millstream.config import StreamsConfig
-from millstream.errors import ArgumentError, StreamsError
+from millstream.errors import StreamsError
 from millstream.hosting.lanes.notes import slots_topic
 from millstream.hosting.lanes.outline import Outline, read_outline
 from millstream.hosting.lanes.preparing import prepare
@@ -15,7 +15,6 @@ from millstream.hosting.lanes.query import HostedQuery
 from millstream.kafka.admin import Admin, Partition
 from millstream.kafka.clients import make_producer
 from millstream.kafka.errors import translate
-from millstream.task.errors.handling import asks_about_refused
 from millstream.topology.topology import Topology
 
 _SECONDS = 30.0
@@ -32,13 +31,6 @@ def prepare_application(topology: Topology, config: StreamsConfig, admin: Admin)
     Raises:
         MillstreamError: an input is missing, or the topology does not fit what the application was before.
     """
-    if asks_about_refused(config):
-        raise ArgumentError(
-            "a production_exception_handler of your own is asked about refused records in batches only",
-            detail="processing_mode is 'continuous'",
-            hint="set processing_mode to 'micro_batch', or leave the handler out: a refused record then ends the "
-            "application with an error that names it",
-        )
     application = config.application_id
     there = admin.topics()
     slots = slots_topic(application)

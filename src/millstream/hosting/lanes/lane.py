@@ -37,6 +37,7 @@ from millstream.hosting.lanes.reading.inputs import Inputs
 from millstream.hosting.lanes.settings import LaneSettings
 from millstream.hosting.lanes.writing.outputs import Outputs
 from millstream.hosting.lanes.writing.plain_outputs import PlainOutputs
+from millstream.hosting.refusals import raise_if_deleted
 
 _IDLE_SECONDS = 0.1
 #: While there is work, figures are told so often; when it is done, a little after the last time.
@@ -59,7 +60,7 @@ class Lane:
         self._inputs = Inputs(lambda: Feed(settings.config))
         self._outputs: Outputs | PlainOutputs
         if settings.config.exactly_once:
-            self._outputs = Outputs(settings.config, f"{settings.service}-{settings.name}")
+            self._outputs = Outputs(settings.config, f"{settings.service}-{settings.name}", self._raise_if_deleted)
         else:
             self._outputs = PlainOutputs(settings.config, settings.topic)
         self._keeping = Keeping(settings, self._inputs, tell)
@@ -76,12 +77,11 @@ class Lane:
         self._outputs.open()
         membership = Membership(settings.config, settings.group, settings.topic, gained=keeping.gain, lost=self._lost)
         self._committing = Committing(
-            settings.topic,
+            settings,
             keeping,
             self._outputs,
             membership,
             self._tell,
-            commits_inputs=settings.is_application,
         )
         try:
             while not self._closing:
@@ -208,6 +208,11 @@ class Lane:
         for partition in full:
             if not task.is_full(partition):
                 self._inputs.add(task, partition)
+
+    def _raise_if_deleted(self) -> None:
+        """Raise an error if a topic that queries write is gone."""
+        for known in self._keeping.queries.values():
+            raise_if_deleted(known.query.config, known.query.topology)
 
     # --- telling
 

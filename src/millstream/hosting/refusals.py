@@ -11,10 +11,10 @@ from confluent_kafka import Message
 
 from millstream.config import StreamsConfig
 from millstream.errors import MillstreamError, ProductionError
+from millstream.hosting.written import written_topics
 from millstream.kafka.admin import Admin
 from millstream.kafka.clients import producer_properties
 from millstream.kafka.errors import REFUSED, UNAVAILABLE
-from millstream.spark.topics.written import written_topics
 from millstream.task.records import OutputRecord
 from millstream.topology.nodes import SinkNode
 from millstream.topology.topology import Topology
@@ -110,8 +110,14 @@ def guilty(refusals: list[Refusal]) -> Refusal:
     return max(found, key=lambda refusal: refusal.size) if found[0].error.code() in _TOO_LARGE else found[0]
 
 
-def told(refusal: Refusal, config: StreamsConfig, topology: Topology) -> ProductionError:
-    """A refusal as an error that says what to do."""
+def told(refusal: Refusal, config: StreamsConfig, topologies: Iterable[Topology]) -> ProductionError:
+    """A refusal as an error that says what to do.
+
+    Args:
+        refusal: what was not taken.
+        config: of who wrote it.
+        topologies: whose outputs were written.
+    """
     error, topic = refusal.error, refusal.topic
     code = error.code()
     what, reason, hint = "an output record could not be written", error.str(), None
@@ -147,7 +153,7 @@ def told(refusal: Refusal, config: StreamsConfig, topology: Topology) -> Product
         if refusal.partition is None or refusal.partition < 0
         else (f"topic '{topic}', partition {refusal.partition}")
     )
-    nodes = _writers(topology, topic)
+    nodes = _writers(topologies, topic)
     by = f", written by {nodes}" if nodes else ""
     return ProductionError(
         what,
@@ -155,6 +161,7 @@ def told(refusal: Refusal, config: StreamsConfig, topology: Topology) -> Product
         hint=hint,
         code=error.name(),
         retriable=not missing and (error.retriable() or code in UNAVAILABLE),
+        topic=topic,
     )
 
 
@@ -167,6 +174,7 @@ def raise_if_deleted(config: StreamsConfig, topology: Topology) -> None:
             detail=f"it is written by {written[topic]}, and was there when the application started",
             hint=_CREATE,
             code=ClientError(ClientError.UNKNOWN_TOPIC_OR_PART).name(),
+            topic=topic,
         )
 
 
@@ -185,10 +193,9 @@ def _topic_limit(config: StreamsConfig, topic: str) -> int | None:
         return None
 
 
-def _writers(topology: Topology, topic: str) -> str:
-    found: Iterable[str] = (
-        f"'{node.name}'" for node in topology.nodes.values() if isinstance(node, SinkNode) and node.topic == topic
-    )
+def _writers(topologies: Iterable[Topology], topic: str) -> str:
+    nodes = (node for topology in topologies for node in topology.nodes.values())
+    found = {f"'{node.name}'" for node in nodes if isinstance(node, SinkNode) and node.topic == topic}
     return ", ".join(sorted(found))
 
 
