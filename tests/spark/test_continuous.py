@@ -11,7 +11,6 @@ from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
 
 import cloudpickle
 import pytest
@@ -23,7 +22,6 @@ from millstream import (
     Produced,
     Serdes,
     StreamsBuilder,
-    StreamsConfig,
     Topology,
 )
 from millstream.errors import StreamsError
@@ -44,10 +42,6 @@ Make = Callable[..., str]
 Produce = Callable[..., None]
 Counts = Callable[..., dict[str, list[int]]]
 Build = Callable[..., Topology]
-
-
-def _config(apps: Apps, **options: Any) -> StreamsConfig:
-    return apps.config(processing_mode="continuous", **options)
 
 
 def _counting_twice(topic: str, out: str, again: str) -> Topology:
@@ -75,7 +69,7 @@ def test_it_goes_on_where_it_was(
 ) -> None:
     """State and positions are in Kafka alone; others see by the group how far it is."""
     topic, out = make_topic(4), make_topic(2)
-    config = _config(apps, processing_guarantee=guarantee)
+    config = apps.config(processing_guarantee=guarantee)
     for number in range(1, 3):
         produce(topic, [(key, "x") for key in KEYS])
         streams = apps.run_once(counting(topic, out), config)
@@ -98,7 +92,7 @@ def test_lanes_are_killed(apps: Apps, make_topic: Make, produce: Produce, counts
             rounds += 1
             ended.wait(0.02)
 
-    streams = KafkaStreams(_counting_twice(topic, out, again), _config(apps))
+    streams = KafkaStreams(_counting_twice(topic, out, again), apps.config())
     streams.start()
     feeding = threading.Thread(target=feed, daemon=True)
     feeding.start()
@@ -130,7 +124,7 @@ def test_two_instances_share_the_work(
 ) -> None:
     """And when one of them ends, the other has all of it."""
     topic, out = make_topic(4), make_topic(2)
-    config = _config(apps)
+    config = apps.config()
     first, second = (KafkaStreams(counting(topic, out), config) for _ in range(2))
 
     def tasks(streams: KafkaStreams) -> set[str]:
@@ -175,7 +169,7 @@ def test_a_function_that_raises(
 
     builder = StreamsBuilder()
     builder.stream(topic).map_values(careful).to(out)
-    topology, config = builder.build(), _config(apps)
+    topology, config = builder.build(), apps.config()
     produce(topic, [("a", "good"), ("a", "bad"), ("a", "good")])
     streams = KafkaStreams(topology, config)
     streams.start()
@@ -218,14 +212,14 @@ def test_a_function_that_hangs(
     builder = StreamsBuilder()
     builder.stream(topic).map_values(slow).to(out)
     produce(topic, [("a", "quick"), ("a", "slow")])
-    with KafkaStreams(builder.build(), _config(apps, max_poll_interval=timedelta(seconds=4))):
+    with KafkaStreams(builder.build(), apps.config(max_poll_interval=timedelta(seconds=4))):
         values = [message.value() for message in consume(out, 2, timeout=PATIENCE.total_seconds())]
     assert values == [b"quick", b"slow"]
 
 
 def test_pause_and_resume(apps: Apps, counting: Build, make_topic: Make, produce: Produce, counts: Counts) -> None:
     topic, out = make_topic(2), make_topic(1)
-    streams = KafkaStreams(counting(topic, out), _config(apps))
+    streams = KafkaStreams(counting(topic, out), apps.config())
     streams.start()
     try:
         produce(topic, [("a", "x")])
@@ -248,7 +242,7 @@ def test_a_topic_that_was_made_again_is_read_from_its_beginning(
 ) -> None:
     """Also if it has become longer than the one before in the meantime."""
     topic, out = make_topic(1), make_topic(1)
-    config = _config(apps)
+    config = apps.config()
     produce(topic, [(key, "x") for key in KEYS])
     apps.run_once(counting(topic, out), config)
     admin.delete_topics([topic])
@@ -258,14 +252,16 @@ def test_a_topic_that_was_made_again_is_read_from_its_beginning(
     assert counts(out) == {key: [1, 2, 3] for key in KEYS}
 
 
-def test_what_cannot_go_on_is_refused(apps: Apps, counting: Build, make_topic: Make, produce: Produce) -> None:
+def test_what_cannot_go_on_is_refused(
+    apps: Apps, batches: Apps, counting: Build, make_topic: Make, produce: Produce
+) -> None:
     topic, out = make_topic(2), make_topic(1)
-    batches = apps.config()
+    before = batches.config()
     produce(topic, [("a", "x")])
-    apps.run_once(counting(topic, out), batches)
+    batches.run_once(counting(topic, out), before)
     with pytest.raises(StreamsError, match="has run in batches before"):
-        KafkaStreams(counting(topic, out), replace(batches, processing_mode="continuous")).start()
-    config = _config(apps)
+        KafkaStreams(counting(topic, out), replace(before, processing_mode="continuous")).start()
+    config = apps.config()
     apps.run_once(counting(topic, out), config)
     with pytest.raises(StreamsError, match="its state cannot follow"):
         KafkaStreams(counting(topic, out, store="others"), config).start()
@@ -280,7 +276,7 @@ def test_nothing_to_do_and_a_record_that_kafka_refuses(
     topic, out = make_topic(2), make_topic(1)
     builder = StreamsBuilder()
     builder.stream(topic).map_values(lambda value: value * 2_000_000).to(out)
-    config = _config(apps)
+    config = apps.config()
     assert apps.run_once(builder.build(), config).metrics()["process-total"] == 0
     produce(topic, [("a", "x")])
     streams = KafkaStreams(builder.build(), config)

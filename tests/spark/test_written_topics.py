@@ -78,11 +78,11 @@ def test_the_broker_of_the_tests_creates_none_and_knows_its_topics_settings(admi
     assert admin.topic_settings(make_topic(1, max_message_bytes="12345"))["max.message.bytes"] == "12345"
 
 
-def test_a_missing_sink_is_an_error_before_anything_runs(apps: Apps, make_topic: Make) -> None:
+def test_a_missing_sink_is_an_error_before_anything_runs(either: Apps, make_topic: Make) -> None:
     missing = f"missing-{uuid.uuid4().hex[:8]}"
     builder = StreamsBuilder()
     builder.stream(make_topic(1)).to(missing, Produced(name="copies"))
-    streams = KafkaStreams(builder.build(), apps.config(dead_letter_queue_topic=f"{missing}-dead"))
+    streams = KafkaStreams(builder.build(), either.config(dead_letter_queue_topic=f"{missing}-dead"))
     begun = time.monotonic()
     with pytest.raises(StreamsError, match="topics that are to be written are missing") as raised:
         streams.start()

@@ -121,6 +121,7 @@ def main() -> None:
         application_id=settings["application"],
         bootstrap_servers=settings["bootstrap"],
         processing_guarantee="exactly_once_v2",
+        processing_mode="micro_batch",
         statestore_cache_max_bytes=10_000_000 if settings["caching"] else 0,
         commit_interval=timedelta(milliseconds=500) if settings["caching"] else None,
         master=settings["master"],

@@ -108,7 +108,7 @@ def test_one_partition_and_topics_that_are_not_joined_are_not_looked_at(caplog: 
 
 @pytest.mark.usefixtures("no_lane_is_left")
 def test_on_spark_a_producer_with_the_default_partitioner_is_told(
-    apps: Apps, broker: DetachedBroker, make_topic: Make, caplog: pytest.LogCaptureFixture,
+    either: Apps, broker: DetachedBroker, make_topic: Make, caplog: pytest.LogCaptureFixture,
     consume: Callable[..., list[Message]],
 ) -> None:  # fmt: skip
     payments, orders, out = make_topic(2), make_topic(2), make_topic(1)
@@ -118,7 +118,7 @@ def test_on_spark_a_producer_with_the_default_partitioner_is_told(
             producer.produce(topic, b"v", key)
         assert producer.flush(30) == 0
     with caplog.at_level(logging.WARNING, "millstream.client"):
-        apps.run_once(joined(payments, orders, out), apps.config())
+        either.run_once(joined(payments, orders, out), either.config())
     (warning,) = [record.getMessage() for record in caplog.records if "partitioned alike" in record.getMessage()]
     assert f"'{payments}' are not where murmur2 puts them" in warning
     assert f"'{orders}' are where murmur2 puts them" in warning

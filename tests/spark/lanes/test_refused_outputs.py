@@ -285,18 +285,17 @@ def test_the_default_handler_costs_outputs_nothing(bench: Callable[..., Bench], 
     assert {type(record) for record in bench(topology).processed([("a", "1")])} == {TracedRecord}
 
 
-@pytest.mark.parametrize("mode", ["micro_batch", "continuous"])
 def test_on_spark_the_application_goes_on_if_the_handler_says_so(
-    apps: Apps, make_topic: Make, produce: Produce, consume: Consume, mode: str
+    either: Apps, make_topic: Make, produce: Produce, consume: Consume
 ) -> None:
     source, out = make_topic(2), make_topic(2, max_message_bytes="100000")
     texts = [str(number) for number in range(100)]
     produce(source, [*((text, text) for text in texts[:50]), ("big", LARGE), *((text, text) for text in texts[50:])])
-    config = apps.config(production_exception_handler=GoOn(), processing_mode=mode)
-    assert apps.run_once(copying(source, out), config).metrics()["dropped-records-total"] == 1
+    config = either.config(production_exception_handler=GoOn())
+    assert either.run_once(copying(source, out), config).metrics()["dropped-records-total"] == 1
     assert sorted(values(consume(out)), key=int) == texts
 
-    strict = KafkaStreams(copying(source, out), apps.config(processing_mode=mode))
+    strict = KafkaStreams(copying(source, out), either.config())
     strict.start(once=True)
     with pytest.raises(ProductionError, match="an output record is too large") as raised:
         strict.wait(PATIENCE)

@@ -65,6 +65,8 @@ class Lane:
             self._outputs = PlainOutputs(settings.config, settings.topic)
         self._keeping = Keeping(settings, self._inputs, tell)
         self._told_figures = 0.0
+        #: When the next wall-clock punctuator is due, in milliseconds.
+        self._due: int | None = None
         self._closing = False
 
     def order(self, order: Order) -> None:
@@ -168,6 +170,8 @@ class Lane:
         """Process what has come; answers how many records that were."""
         keeping, count, touched = self._keeping, 0, dict[HostedTask, None]()
         seconds = min(self._committing.patience, _IDLE_SECONDS) if self._committing.is_needed else _IDLE_SECONDS
+        if self._due is not None:
+            seconds = min(seconds, max(0.0, self._due / 1000 - time.time()))
         for reader, partition, records in self._inputs.poll(seconds):
             task: HostedTask | GlobalTables = reader  # type: ignore[assignment]  # there are no other readers
             known = keeping.queries.get(task.query.id)
@@ -185,11 +189,17 @@ class Lane:
             if task.is_full(partition):
                 self._inputs.remove(task, partition)
         now = int(time.time() * 1000)
+        self._due = None
         for known, task in keeping.tasks():
+            if known.is_paused:
+                continue
             due = task.next_punctuation
             is_due = due is not None and due <= now
-            if not known.is_paused and (is_due or task in touched or task.has_records):
+            if is_due or task in touched or task.has_records:
                 self._process(known, task, punctuates=is_due)
+                due = task.next_punctuation
+            if due is not None and (self._due is None or due < self._due):
+                self._due = due
         if touched:
             self._committing.wanted()
         return count
