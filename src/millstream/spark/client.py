@@ -21,7 +21,7 @@ from millstream.server.settings import ServerSettings
 from millstream.spark.driver.metrics import MetricsServer
 from millstream.spark.life import NOT_ASKED, Life, State, StateListener, UncaughtAction, UncaughtExceptionHandler
 from millstream.spark.numbers import Numbers
-from millstream.spark.runtimes.choice import runtime_for
+from millstream.spark.runtimes.choice import numbers_before, runtime_for
 from millstream.spark.runtimes.runtime import Runtime
 from millstream.spark.startup import preflight
 from millstream.spark.startup.session import spark_session
@@ -220,8 +220,9 @@ class KafkaStreams:
         return self._running.statistics
 
     def metrics(self) -> dict[str, float]:
-        """Numbers of the whole application, by Kafka Streams' names where there are such; none before it is started."""
-        return {} if self._runtime is None else self._runtime.statistics.totals()
+        """Numbers of the whole application, by Kafka Streams' names where there are such; zeros before it is started."""
+        numbers = numbers_before(self._config) if self._runtime is None else self._runtime.statistics
+        return numbers.totals()
 
     def tasks(self) -> dict[str, dict[str, Any]]:
         """What each task last reported: its records, dropped ones, stream time, state and next offsets."""

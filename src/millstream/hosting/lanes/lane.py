@@ -23,6 +23,7 @@ from millstream.hosting.lanes.messages import (
     Close,
     Event,
     Look,
+    Looked,
     Order,
     Pause,
     Resume,
@@ -138,7 +139,11 @@ class Lane:
         if replaced is not None:
             self._committing.commit()
             self._keeping.close_tasks(replaced)
-        queries[query.id] = KnownQuery(query, is_paused=replaced is not None and replaced.is_paused)
+        queries[query.id] = KnownQuery(
+            query,
+            is_paused=replaced is not None and replaced.is_paused,
+            key_places=query.key_places() if self._settings.is_application else None,
+        )
 
     def _stop_query(self, query_id: str, *, for_good: bool) -> None:
         known = self._keeping.queries.get(query_id)
@@ -184,6 +189,8 @@ class Lane:
                 continue
             if isinstance(task, GlobalTables):
                 continue
+            if known.key_places is not None:
+                known.key_places.look(partition, records)
             count += len(records)
             touched[task] = None
             if task.is_full(partition):
@@ -234,6 +241,9 @@ class Lane:
         for query_id, known in self._keeping.queries.items():
             if known.watch is not None and known.watch.is_on:
                 self._tell(Watched(query_id, known.watch.seen()))
+            keys = None if known.key_places is None else known.key_places.take()
+            if keys is not None:
+                self._tell(Looked(query_id, keys))
             figures = figures_of(known, self._inputs, is_settled=self._keeping.is_settled(known))
             if figures.counted.get("processed"):
                 figures = replace(figures, commits=self._committing.commits, times=self._committing.times)

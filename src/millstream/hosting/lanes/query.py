@@ -9,6 +9,7 @@ from functools import cached_property
 
 from millstream.changelogs import Changelog, changelogs_of
 from millstream.config import StreamsConfig
+from millstream.hosting.copartitioning import KeyPlaces
 from millstream.kafka.admin import Partition
 from millstream.topology.nodes import OffsetReset, SourceNode
 from millstream.topology.topology import Topology
@@ -116,6 +117,11 @@ class HostedQuery:
         """The same with the topics on the broker that there are now."""
         own = {self.real_name(topic) for topic in self.topology.internal_topics}
         return replace(self, counts={**counts, **{topic: self.counts[topic] for topic in own if topic in self.counts}})
+
+    def key_places(self) -> KeyPlaces:
+        """Who looks at the first keys of its joined topics."""
+        own = {self.real_name(topic) for topic in self.topology.internal_topics}
+        return KeyPlaces(self.topology, self.topics_of, self.counts, own)
 
     @property
     def external_inputs(self) -> list[Partition]:

@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 from millstream.config import StreamsConfig
 from millstream.errors import MillstreamError
 from millstream.hosting.lanes.applications import prepare_application
-from millstream.hosting.lanes.messages import Event, Failed, Figures, Look, Pause, Resume, Run, Watched
+from millstream.hosting.lanes.messages import Event, Failed, Figures, Look, Looked, Pause, Resume, Run, Watched
 from millstream.hosting.lanes.query import HostedQuery
 from millstream.kafka.admin import Admin
 from millstream.spark.failures import with_story
@@ -158,6 +158,8 @@ class ContinuousRuntime:
         match event:
             case Figures():
                 self.statistics.take(lane, event)
+            case Looked(_, keys):
+                self.statistics.judge(keys)
             case Watched(_, seen):
                 self._seen[lane] = (time.monotonic(), seen)
             case Failed(is_final=True):

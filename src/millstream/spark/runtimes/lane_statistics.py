@@ -6,6 +6,7 @@ import threading
 from collections import Counter
 from typing import Any
 
+from millstream.hosting.copartitioning import Judge, KeysSeen
 from millstream.hosting.lanes.messages import Figures
 
 
@@ -19,6 +20,7 @@ class LaneStatistics:
         #: What lanes had done before they began anew.
         self._before: Counter[str] = Counter()
         self._begun = self._first = self._ended = 0.0
+        self._judge = Judge()
 
     def take(self, lane: int, figures: Figures) -> None:
         """A lane tells what it has done since it began."""
@@ -39,6 +41,11 @@ class LaneStatistics:
             before = self._lanes.pop(lane, None)
             if before is not None:
                 self._keep(before, Figures(before.query, (), 0, 0, {}, {}))
+
+    def judge(self, keys: KeysSeen) -> None:
+        """A lane tells where keys of joined topics lie: warn if that is not where they belong."""
+        with self._lock:
+            self._judge.add(keys)
 
     def lanes(self) -> dict[int, Figures]:
         """The last that each lane told."""

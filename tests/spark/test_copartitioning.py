@@ -12,15 +12,14 @@ import cloudpickle
 import pytest
 from confluent_kafka import Message, Producer
 
-from millstream import Consumed, JoinWindows, Produced, Serdes, StreamsBuilder, StreamsConfig, Topology
+from millstream import Consumed, JoinWindows, Produced, Serdes, StreamsBuilder, Topology
+from millstream.hosting.copartitioning import Judge, KeyPlaces
 from millstream.kafka.detached import DetachedBroker
 from millstream.kafka.partitioner import partition_for
-from millstream.spark.exchange.copartitioning import Judge, KeyPlaces
 from millstream.spark.plan import Plan
-from millstream.spark.program import Program
 from millstream.task.records import RawRecord
 
-from ..conftest import Apps
+from .conftest import Apps
 
 cloudpickle.register_pickle_by_value(sys.modules[__name__])
 
@@ -50,9 +49,8 @@ def warnings(
 ) -> list[str]:
     """What is said after two lanes have read topics whose keys lie so, twice."""
     plan = Plan(topology, {**dict.fromkeys(places, partitions), "out": 1})
-    program = Program("run", topology, plan, StreamsConfig(), 2, "", None)
     judge = Judge()
-    for lane in (KeyPlaces(program), KeyPlaces(program)):
+    for lane in [KeyPlaces(topology, plan.topics_of, plan.external, plan.internal) for _ in range(2)]:
         for topic, place in places.items():
             for number in range(partitions):
                 records: list[RawRecord] = [
