@@ -25,7 +25,7 @@ from millstream.spark.runtimes.choice import numbers_before, runtime_for
 from millstream.spark.runtimes.runtime import Runtime
 from millstream.spark.startup import preflight
 from millstream.spark.startup.session import spark_session
-from millstream.spark.startup.signals import StopSignals, say
+from millstream.spark.startup.signals import STOPPING, StopSignals, say
 from millstream.task.watching.watch import Seen
 from millstream.topology.topology import Topology
 from millstream.views.answers import KeyMetadata, PartitionLag, StoreMetadata
@@ -205,7 +205,7 @@ class KafkaStreams:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if kind is KeyboardInterrupt:
-            say("stopping after this batch ...")
+            say(STOPPING)
         self._signals.stopping()
         try:
             self.close()
@@ -220,7 +220,7 @@ class KafkaStreams:
         return self._running.statistics
 
     def metrics(self) -> dict[str, float]:
-        """Numbers of the whole application, by Kafka Streams' names where there are such; zeros before it is started."""
+        """Numbers of the whole application, by Kafka Streams' names where there are such; zeros before the start."""
         numbers = numbers_before(self._config) if self._runtime is None else self._runtime.statistics
         return numbers.totals()
 

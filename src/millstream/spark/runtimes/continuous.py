@@ -22,7 +22,9 @@ from millstream.spark.launch import external_topics
 from millstream.spark.life import Life, State
 from millstream.spark.runtimes.catching_up import CatchingUp
 from millstream.spark.runtimes.lane_statistics import LaneStatistics
+from millstream.spark.startup.cluster import check_executors, wait_for_executors
 from millstream.spark.startup.log_file import append, log_file_of
+from millstream.spark.startup.masters import is_here
 from millstream.task.watching.watch import Seen
 from millstream.topology.topology import Topology
 
@@ -75,6 +77,9 @@ class ContinuousRuntime:
             raise AssertionError("not prepared")
         self._query = query = self._preparing.result()
         self._session = session
+        if not is_here(str(session.sparkContext.master)):
+            wait_for_executors(session)
+            check_executors(session)
         if once:
             self._until = CatchingUp(query)
         self._job = LaneJob(
