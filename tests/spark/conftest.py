@@ -21,6 +21,7 @@ from millstream.config import ProcessingMode
 from millstream.kafka.detached import DetachedBroker
 from millstream.spark.calls.processes import alive
 from millstream.spark.client import KafkaStreams
+from millstream.spark.runtimes.continuous import ContinuousRuntime
 from millstream.spark.startup.session import spark_session
 
 from .crashes import wait_until
@@ -137,8 +138,16 @@ def no_lane_is_left() -> Iterator[None]:
     wait_until(lambda: not lanes(), f"the end of lanes {lanes()}", 60)
 
 
+def processes_of_lanes(streams: KafkaStreams) -> dict[int, int]:
+    """The process of each lane of an application that runs continuously."""
+    runtime = streams._runtime
+    assert isinstance(runtime, ContinuousRuntime)
+    assert runtime._job is not None
+    return {lane: hello.process for lane, hello in runtime._job.lanes.items()}
+
+
 def lanes() -> list[int]:
-    """The lanes of which this process is the driver."""
+    """The lanes of applications in batches of which this process is the driver."""
     found = []
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():

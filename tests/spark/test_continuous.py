@@ -32,7 +32,7 @@ from millstream.spark.client import KafkaStreams
 from millstream.spark.life import State, UncaughtAction
 from millstream.spark.runtimes.continuous import ContinuousRuntime
 
-from .conftest import PATIENCE, Apps
+from .conftest import PATIENCE, Apps, processes_of_lanes
 from .crashes import wait_until
 
 cloudpickle.register_pickle_by_value(sys.modules[__name__])
@@ -53,14 +53,6 @@ def _counting_twice(topic: str, out: str, again: str) -> Topology:
     stream.group_by_key(texts).count(materialized=Materialized("counts")).to_stream().to(out, numbers)
     stream.group_by(lambda key, value: value, texts).count().to_stream().to(again, numbers)
     return builder.build()
-
-
-def _processes(streams: KafkaStreams) -> dict[int, int]:
-    """The process of each lane."""
-    runtime = streams._runtime
-    assert isinstance(runtime, ContinuousRuntime)
-    assert runtime._job is not None
-    return {lane: hello.process for lane, hello in runtime._job.lanes.items()}
 
 
 @pytest.mark.parametrize("guarantee", ["exactly_once_v2", "at_least_once"])
@@ -99,11 +91,11 @@ def test_lanes_are_killed(apps: Apps, make_topic: Make, produce: Produce, counts
     try:
         wait_until(lambda: streams.metrics()["commit-total"] > 3, "the first commits", 120)
         for lane in range(2):
-            wait_until(lambda: len(_processes(streams)) == 2, "both lanes", 120)
-            before = _processes(streams)
+            wait_until(lambda: len(processes_of_lanes(streams)) == 2, "both lanes", 120)
+            before = processes_of_lanes(streams)
             os.kill(before[lane], signal.SIGKILL)
             wait_until(
-                lambda lane=lane, before=before: _processes(streams).get(lane, before[lane]) != before[lane],  # type: ignore[misc]
+                lambda lane=lane, before=before: processes_of_lanes(streams).get(lane, before[lane]) != before[lane],  # type: ignore[misc]
                 "another process",
                 120,
             )

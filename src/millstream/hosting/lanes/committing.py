@@ -6,6 +6,7 @@ import logging
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from weakref import WeakKeyDictionary
 
 from confluent_kafka import TopicPartition
 
@@ -15,6 +16,7 @@ from millstream.hosting.lanes.keeping import Keeping, KnownQuery
 from millstream.hosting.lanes.membership import Membership
 from millstream.hosting.lanes.messages import Event, Stopped
 from millstream.hosting.lanes.query import HostedQuery, HostedTaskId
+from millstream.hosting.lanes.reading.inputs import Inputs
 from millstream.hosting.lanes.settings import LaneSettings
 from millstream.hosting.lanes.writing.outputs import Outputs
 from millstream.hosting.lanes.writing.plain_outputs import PlainOutputs
@@ -102,6 +104,8 @@ class Committing:
         self._took = 0.0
         #: Before then nothing that is known of is to be committed.
         self._due_at = 0.0
+        #: How far the group was told that tasks are which have nothing to do.
+        self._reached: WeakKeyDictionary[HostedTask, dict[Partition, int]] = WeakKeyDictionary()
         #: How often something was committed.
         self.commits = 0
         #: See `Figures.times`.
@@ -150,6 +154,26 @@ class Committing:
                 return
         self.commit(only_due=True)
         self._took = time.monotonic() - now
+
+    def tell_reached(self, known: KnownQuery, inputs: Inputs) -> None:
+        """Have the group tell of tasks with nothing to do that they are at the end of their inputs.
+
+        Behind the last record may be the end of a transaction: who looks at the group would see a lag for ever.
+        """
+        if not self._commits_inputs:
+            return
+        offsets: list[TopicPartition] = []
+        for task in known.tasks.values():
+            if task.is_dirty or task.has_records:
+                continue
+            told = self._reached.setdefault(task, {})
+            for at in task.id.inputs:
+                end = inputs.reached(task, at)
+                if end is not None and end > max(told.get(at, 0), task.positions[at]):
+                    told[at] = end
+                    offsets.append(TopicPartition(*at, end))
+        if offsets:
+            self._membership.commit(offsets)
 
     def before_leaving(self) -> None:
         """Commit while the group waits for this lane to let slots go."""
@@ -222,7 +246,11 @@ class Committing:
             try:
                 offsets = [TopicPartition(self._topic, slot, 1) for slot in slots]
                 if self._commits_inputs:
-                    offsets += [TopicPartition(*at, offset) for entry in still for at, offset in entry.positions]
+                    offsets += [
+                        TopicPartition(*at, max(offset, self._reached.get(entry.task, {}).get(at, 0)))
+                        for entry in still
+                        for at, offset in entry.positions
+                    ]
                 self._write(records, offsets, still)
                 self.commits += 1
                 begun, first, _ = self.times

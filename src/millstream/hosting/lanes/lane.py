@@ -244,6 +244,8 @@ class Lane:
             keys = None if known.key_places is None else known.key_places.take()
             if keys is not None:
                 self._tell(Looked(query_id, keys))
+            if is_idle:
+                self._committing.tell_reached(known, self._inputs)
             figures = figures_of(known, self._inputs, is_settled=self._keeping.is_settled(known))
             if figures.counted.get("processed"):
                 figures = replace(figures, commits=self._committing.commits, times=self._committing.times)
