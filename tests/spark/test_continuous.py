@@ -245,7 +245,7 @@ def test_a_topic_that_was_made_again_is_read_from_its_beginning(
 
 
 def test_what_cannot_go_on_is_refused(
-    apps: Apps, batches: Apps, counting: Build, make_topic: Make, produce: Produce
+    apps: Apps, batches: Apps, counting: Build, make_topic: Make, produce: Produce, admin: Admin
 ) -> None:
     topic, out = make_topic(2), make_topic(1)
     before = batches.config()
@@ -259,6 +259,10 @@ def test_what_cannot_go_on_is_refused(
         KafkaStreams(counting(topic, out, store="others"), config).start()
     with pytest.raises(StreamsError, match="has run continuously before"):
         KafkaStreams(counting(topic, out), replace(config, processing_mode="micro_batch")).start()
+    admin.delete_topics([f"{config.application_id}-slots"])
+    with pytest.raises(StreamsError, match="is not known") as raised:
+        KafkaStreams(counting(topic, out), config).start()
+    assert f"{config.application_id}-counts-changelog" in str(raised.value)
 
 
 def test_nothing_to_do_and_a_record_that_kafka_refuses(

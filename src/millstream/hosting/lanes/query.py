@@ -137,6 +137,11 @@ class HostedQuery:
         return [(topic, number) for topic in sorted(topics - own) for number in range(self.counts.get(topic, 0))]
 
     @property
+    def named_inputs(self) -> set[str]:
+        """The topics that it reads by their names, and not because they match a pattern."""
+        return {topic for node in self._sources(self.topology.nodes) for topic in node.topics}
+
+    @property
     def global_inputs(self) -> list[Partition]:
         """What global tables are copies of."""
         topics = {store.topic for store in self.topology.global_stores.values()}

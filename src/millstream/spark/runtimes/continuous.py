@@ -198,6 +198,7 @@ class ContinuousRuntime:
             log.error("'%s' failed: %s", application, error.primary)
         if not self._life.goes_on_after(error):
             return False
+        self.statistics.begin_anew()
         self._job.order(Run(self._query))
         return True
 
@@ -218,9 +219,10 @@ class ContinuousRuntime:
             before = {topic: (query.counts.get(topic), query.input_ids.get(topic)) for topic in query.input_ids}
             if before == {topic: (known[topic], ids[topic]) for topic in inputs if topic in ids}:
                 return
-            if set(before) - set(ids):  # gone for now: it may come back
+            if (before.keys() - ids.keys()) & query.named_inputs:  # gone for now: it may come back
                 return
             log.info("the input topics on the broker have changed: tasks are assigned anew")
             self._life.move(State.REBALANCING)
             self._query = prepare_application(self._topology, self._config, admin)
+        self.statistics.begin_anew()
         job.order(Run(self._query))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
+from dataclasses import replace
 from typing import Any
 
 from millstream.hosting.copartitioning import Judge, KeysSeen
@@ -34,6 +35,11 @@ class LaneStatistics:
                 self._first = min(self._first or first, first)
                 self._ended = max(self._ended, last)
             self._lanes[lane] = figures
+
+    def begin_anew(self) -> None:
+        """Lanes are about to make their tasks anew, and have not told of it."""
+        with self._lock:
+            self._lanes = {lane: replace(told, is_settled=False) for lane, told in self._lanes.items()}
 
     def gone(self, lane: int) -> None:
         """A lane has ended."""
