@@ -6,7 +6,8 @@ import contextlib
 import logging
 import threading
 import time
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
+from datetime import timedelta
 
 from pyspark.sql import SparkSession
 
@@ -16,6 +17,7 @@ from millstream.hosting.lanes.applications import prepare_application
 from millstream.hosting.lanes.messages import Event, Failed, Figures, Look, Looked, Pause, Resume, Run, Watched
 from millstream.hosting.lanes.query import HostedQuery
 from millstream.kafka.admin import Admin
+from millstream.kafka.errors import BrokerUnavailable
 from millstream.spark.failures import with_story
 from millstream.spark.lane_job.job import LaneJob
 from millstream.spark.launch import external_topics
@@ -31,6 +33,11 @@ from millstream.topology.topology import Topology
 log = logging.getLogger("millstream.client")
 
 _POLL_SECONDS = 0.1
+#: How long a broker may take to answer at the start, how long is waited before it is asked again, and how often that is
+#: told.
+_ANSWER_TIME = timedelta(seconds=10)
+_AWAY_SECONDS = 0.5
+_SAY_SECONDS = 30.0
 #: How often it is looked whether topics have come, gone or grown.
 _TOPICS_SECONDS = 5.0
 #: How long lanes look at the work of nodes, once somebody wants to see it, and how often they are told again.
@@ -52,7 +59,7 @@ class ContinuousRuntime:
         self._config = config
         self._life = life
         self.statistics = LaneStatistics()
-        self._preparing: Future[HostedQuery] | None = None
+        self._prepared: Future[HostedQuery] = Future()
         self._query: HostedQuery | None = None
         self._session: SparkSession | None = None
         self._job: LaneJob | None = None
@@ -68,15 +75,14 @@ class ContinuousRuntime:
     # --- life
 
     def prepare(self) -> None:
-        alone = ThreadPoolExecutor(1, "preparing")
-        self._preparing = alone.submit(self._prepared)
-        alone.shutdown(wait=False)
+        # Not one that the end of the process would wait for: a broker may be away for hours.
+        threading.Thread(target=self._prepare, name="preparing", daemon=True).start()
 
     def begin(self, session: SparkSession, *, once: bool) -> None:
-        if self._preparing is None:
-            raise AssertionError("not prepared")
-        self._query = query = self._preparing.result()
         self._session = session
+        self._query = query = self._when_prepared()
+        if query is None:
+            return
         if not is_here(str(session.sparkContext.master)):
             wait_for_executors(session)
             check_executors(session)
@@ -116,8 +122,6 @@ class ContinuousRuntime:
     def end(self) -> None:
         self._ending.set()
         self._news.set()
-        if self._preparing is not None:
-            self._preparing.cancel()
         if self._job is not None:
             self._job.close()
 
@@ -148,11 +152,32 @@ class ContinuousRuntime:
 
     # --- inside
 
-    def _prepared(self) -> HostedQuery:
-        with contextlib.closing(Admin(self._config)) as admin:
-            admin.wait_until_available()
-            external_topics(self._topology, self._config, admin)
-            return prepare_application(self._topology, self._config, admin)
+    def _prepare(self) -> None:
+        """Have all that the application needs in Kafka, as soon as there is a broker."""
+        said = -_SAY_SECONDS
+        while not self._ending.is_set():
+            try:
+                with contextlib.closing(Admin(self._config, timeout=_ANSWER_TIME)) as asking:
+                    asking.topics()
+                with contextlib.closing(Admin(self._config)) as admin:
+                    external_topics(self._topology, self._config, admin)
+                    self._prepared.set_result(prepare_application(self._topology, self._config, admin))
+                return
+            except BrokerUnavailable as error:
+                if time.monotonic() > said + _SAY_SECONDS:
+                    said = time.monotonic()
+                    log.warning("waiting: %s", error)
+            except BaseException as error:
+                self._prepared.set_exception(error)
+                return
+            self._ending.wait(_AWAY_SECONDS)
+
+    def _when_prepared(self) -> HostedQuery | None:
+        """The application, once it is ready; None if it was closed before."""
+        while not self._ending.is_set():
+            with contextlib.suppress(TimeoutError):
+                return self._prepared.result(_POLL_SECONDS)
+        return None
 
     def _order(self, order: Pause | Resume, *, paused: bool) -> None:
         self._paused = paused
@@ -223,6 +248,10 @@ class ContinuousRuntime:
                 return
             log.info("the input topics on the broker have changed: tasks are assigned anew")
             self._life.move(State.REBALANCING)
-            self._query = prepare_application(self._topology, self._config, admin)
+            try:
+                self._query = prepare_application(self._topology, self._config, admin)
+            except BrokerUnavailable as error:  # it is looked again
+                log.debug("%s", error)
+                return
         self.statistics.begin_anew()
         job.order(Run(self._query))
