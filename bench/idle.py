@@ -40,7 +40,6 @@ def run(bootstrap: str, directory: str) -> None:
         bootstrap_servers=bootstrap,
         processing_guarantee="exactly_once_v2",
         num_stream_threads=2,
-        checkpoint_location=Path(directory) / "checkpoint",
         state_dir=Path(directory) / "state",
     )
     with KafkaStreams(builder.build(), config) as streams:

@@ -67,6 +67,7 @@ def main() -> None:
             application_id="large-state",
             bootstrap_servers=broker.bootstrap_servers,
             processing_guarantee="exactly_once_v2",
+            processing_mode="micro_batch",
             num_stream_threads=2,
             state_dir=directory,
             checkpoint_location=f"{directory}/checkpoint",

@@ -135,7 +135,7 @@ def main() -> None:
         parser.add_argument(f"--{name}", required=True)
     parser.add_argument("--records", type=int, default=0)
     parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--mode", default="micro_batch")
+    parser.add_argument("--mode", default="continuous")
     parser.add_argument("--launched", type=float, default=time.time(), help="when the process was asked for")
     arguments = parser.parse_args()
     builder = StreamsBuilder()

@@ -38,11 +38,11 @@ JOINED = 600_000
 
 
 def run_millstream(
-    bootstrap: str, workload: str, guarantee: str, topic: str, records: int, output: str
+    bootstrap: str, workload: str, guarantee: str, topic: str, records: int, output: str, mode: str
 ) -> dict[str, Any]:
     """A workload in a process of its own."""
     with subprocess.Popen(  # noqa: S603 - our own script
-        _command(bootstrap, workload, guarantee, topic, output, records),
+        _command(bootstrap, workload, guarantee, topic, output, records, mode),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=(OUT / "millstream.log").open("w"),
@@ -56,12 +56,12 @@ def run_millstream(
     return {**json.loads(printed.splitlines()[-1]), "taken": footprint.finish()}
 
 
-def run_millstream_latency(bootstrap: str, guarantee: str) -> dict[str, Any]:
+def run_millstream_latency(bootstrap: str, guarantee: str, mode: str) -> dict[str, Any]:
     """A stateful count at 200 records per second."""
     source, output = f"latency-in-{time.time_ns()}", f"latency-out-{time.time_ns()}"
     create_topics(bootstrap, source, output)
     with subprocess.Popen(  # noqa: S603 - our own script
-        _command(bootstrap, "latency", guarantee, source, output, 0),
+        _command(bootstrap, "latency", guarantee, source, output, 0, mode),
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=(OUT / "millstream.log").open("w"),
@@ -74,19 +74,28 @@ def run_millstream_latency(bootstrap: str, guarantee: str) -> dict[str, Any]:
     return result
 
 
-#: How Millstream processes; see `StreamsConfig.processing_mode`.
-_MODE = ["micro_batch"]
-
-
-def _command(bootstrap: str, workload: str, guarantee: str, topic: str, output: str, records: int) -> list[str]:
+def _command(
+    bootstrap: str, workload: str, guarantee: str, topic: str, output: str, records: int, mode: str
+) -> list[str]:
     command = [sys.executable, str(BENCH / "millstream_job.py"), "--bootstrap", bootstrap, "--workload", workload]
     command += ["--launched", str(time.time())]
-    command += ["--mode", _MODE[0]]
+    command += ["--mode", mode]
     return [*command, "--guarantee", guarantee, "--input", topic, "--output", output, "--records", str(records)]
 
 
-def compare(bootstrap: str, workloads: list[str], guarantees: list[str], scale: Scale, rounds: int) -> list[Row]:
-    """Throughput of both, in turns, and what both took for it."""
+def compare(
+    bootstrap: str, workloads: list[str], guarantees: list[str], scale: Scale, rounds: int, mode: str
+) -> list[Row]:
+    """Throughput of both, in turns, and what both took for it.
+
+    Args:
+        bootstrap: the broker.
+        workloads: which.
+        guarantees: with each of these.
+        scale: how many records.
+        rounds: how often.
+        mode: how Millstream processes; see `StreamsConfig.processing_mode`.
+    """
     rows: list[Row] = []
     for workload in workloads:
         found = inputs(workload, scale)
@@ -98,7 +107,7 @@ def compare(bootstrap: str, workloads: list[str], guarantees: list[str], scale: 
                 for name in runs:
                     output = f"{name}-{workload}-{time.time_ns()}"
                     create_topics(bootstrap, output)
-                    runs[name].append(_run(name, bootstrap, workload, guarantee, topic, records, output))
+                    runs[name].append(_run(name, bootstrap, workload, guarantee, topic, records, output, mode))
                     _check(f"{name}, {workload}, {guarantee}", final_results(workload, bootstrap, output), right)
                     delete_topics(bootstrap, prefix=output)
                 print(json.dumps({name: found[-1] for name, found in runs.items()}), flush=True)
@@ -115,16 +124,18 @@ def compare(bootstrap: str, workloads: list[str], guarantees: list[str], scale: 
 
 
 def _stages(run: dict[str, Any]) -> dict[str, float]:
-    """What both lanes did with their time, in seconds."""
+    """What both lanes did with their time, in seconds; continuously that is not told."""
+    if not run["stages"]:
+        return {}
     stages = {name.removesuffix("-seconds-total"): seconds for name, seconds in run["stages"].items()}
     return {**stages, "between batches": max(0.0, round(LANES * run["seconds"] - sum(stages.values()), 2))}
 
 
 def _run(
-    name: str, bootstrap: str, workload: str, guarantee: str, topic: str, records: int, output: str
+    name: str, bootstrap: str, workload: str, guarantee: str, topic: str, records: int, output: str, mode: str
 ) -> dict[str, Any]:
     if name == "millstream":
-        return run_millstream(bootstrap, workload, guarantee, topic, records, output)
+        return run_millstream(bootstrap, workload, guarantee, topic, records, output, mode)
     return run_kafka_streams(bootstrap, workload, guarantee, topic, records, output_topic=output)
 
 
@@ -142,19 +153,18 @@ def main() -> None:
     parser.add_argument("--workloads", default=",".join(WORKLOADS))
     parser.add_argument("--rounds", type=int, default=1)
     parser.add_argument("--no-latency", action="store_true")
-    parser.add_argument("--mode", choices=("micro_batch", "continuous"), default=_MODE[0])
+    parser.add_argument("--mode", choices=("micro_batch", "continuous"), default="continuous")
     arguments = parser.parse_args()
-    _MODE[0] = arguments.mode
     OUT.mkdir(exist_ok=True)
     with DevBroker() as broker:
         bootstrap = broker.bootstrap_servers
         workloads, guarantees = arguments.workloads.split(","), arguments.guarantees.split(",")
         scale = Scale(arguments.orders, arguments.lines, arguments.joined)
         fill_for(bootstrap, workloads, scale)
-        rows = compare(bootstrap, workloads, guarantees, scale, arguments.rounds)
+        rows = compare(bootstrap, workloads, guarantees, scale, arguments.rounds, arguments.mode)
         if not arguments.no_latency:
             theirs = run_kafka_streams_latency(bootstrap, EXACTLY_ONCE)
-            ours = run_millstream_latency(bootstrap, EXACTLY_ONCE)
+            ours = run_millstream_latency(bootstrap, EXACTLY_ONCE, arguments.mode)
             rows += [
                 latency_row(name, EXACTLY_ONCE, ours[f"{name}_ms"], theirs[f"{name}_ms"]) for name in ("p50", "p99")
             ]

@@ -79,6 +79,7 @@ def run_once(bootstrap: str, directory: Path) -> Restored:
         application_id=APPLICATION,
         bootstrap_servers=bootstrap,
         processing_guarantee="exactly_once_v2",
+        processing_mode="micro_batch",
         num_stream_threads=2,
         checkpoint_location=directory / "checkpoint",
         state_dir=directory / "state",

@@ -161,6 +161,7 @@ def _config(bootstrap: str, directory: Path) -> StreamsConfig:
         application_id="soak",
         bootstrap_servers=bootstrap,
         processing_guarantee="exactly_once_v2",
+        processing_mode="micro_batch",
         num_stream_threads=2,
         checkpoint_location=directory / "checkpoint",
         state_dir=directory / "state",

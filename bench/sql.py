@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -66,20 +65,18 @@ def run(build: Callable[[str], Topology], bootstrap: str, records: int) -> tuple
     """Records per second, and the last total of each customer."""
     sink = f"bench-totals-{time.time_ns()}"
     data.create_topics(bootstrap, sink)
-    with tempfile.TemporaryDirectory() as directory:
-        config = StreamsConfig(
-            application_id=f"bench-sql-{time.time_ns()}",
-            bootstrap_servers=bootstrap,
-            processing_guarantee="exactly_once_v2",
-            num_stream_threads=2,
-            checkpoint_location=f"{directory}/checkpoint",
-        )
-        with KafkaStreams(build(sink), config) as streams:
-            while streams.metrics()["records-consumed-total"] < records:
-                if streams.failure is not None:
-                    raise streams.failure
-                time.sleep(0.005)
-            begun, ended, _ = streams.statistics.span()
+    config = StreamsConfig(
+        application_id=f"bench-sql-{time.time_ns()}",
+        bootstrap_servers=bootstrap,
+        processing_guarantee="exactly_once_v2",
+        num_stream_threads=2,
+    )
+    with KafkaStreams(build(sink), config) as streams:
+        while streams.metrics()["records-consumed-total"] < records:
+            if streams.failure is not None:
+                raise streams.failure
+            time.sleep(0.005)
+        begun, ended, _ = streams.statistics.span()
     return records / (ended - begun), totals(bootstrap, sink)
 
 

@@ -40,7 +40,9 @@ class Measured:
 
     def __init__(self, directory: Path, keys: int) -> None:
         topology = counting()
-        config = StreamsConfig(application_id="state-size", state_dir=directory / "state")
+        config = StreamsConfig(
+            application_id="state-size", processing_mode="micro_batch", state_dir=directory / "state"
+        )
         plan = Plan(topology, {"in": 1, "out": 1})
         program = Program("run", topology, plan, config, 1, str(directory / "checkpoint"), None)
         self._task = VersionedTask(program, TaskId(0, 0), 0)

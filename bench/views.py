@@ -68,10 +68,8 @@ def configuration(arguments: argparse.Namespace) -> StreamsConfig:
         application_id=arguments.application_id,
         bootstrap_servers=arguments.bootstrap,
         processing_guarantee="exactly_once_v2",
-        processing_mode="continuous",
         num_stream_threads=2,
         state_dir=arguments.state_dir,
-        checkpoint_location=f"{arguments.state_dir}/checkpoint",
     )
 
 

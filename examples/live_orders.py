@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import argparse
 import random
-import tempfile
 import threading
 import time
 from dataclasses import asdict, dataclass
@@ -160,8 +159,8 @@ def picture(results: Results, streams: KafkaStreams, sent: int, left: float | No
     totals = streams.metrics()
     status = Text.assemble(
         (streams.state.value, "bold green"),
-        f"   sent {sent:,}   processed {totals['process-total']:,.0f}   batches {totals['commit-total']:,.0f}",
-        f"   last batch {totals['batch-seconds'] * 1000:,.0f} ms   lag {totals['records-lag']:,.0f}",
+        f"   sent {sent:,}   processed {totals['process-total']:,.0f}   commits {totals['commit-total']:,.0f}",
+        f"   lag {totals['records-lag']:,.0f}",
         "" if left is None else f"   {left:.0f} s left",
     )
     shipping = f"{results.shipped:,} orders for shipping; the last: {results.last or '-'}"
@@ -177,13 +176,12 @@ def main() -> None:
     arguments = parser.parse_args()
     console = Console()
     console.print("starting a broker (the first time its jars are fetched) and Spark ...")
-    with DevBroker() as broker, tempfile.TemporaryDirectory() as directory:
+    with DevBroker() as broker:
         config = StreamsConfig(
             application_id="shop",
             bootstrap_servers=broker.bootstrap_servers,
             processing_guarantee="exactly_once_v2",
             num_stream_threads=2,
-            checkpoint_location=f"{directory}/checkpoint",
         )
         Admin(config).create_topics([NewTopic(name, 4) for name in ("orders", "customers", "sales", "shipping")])
         built = topology()

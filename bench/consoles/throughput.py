@@ -89,7 +89,6 @@ def _application(bootstrap: str, directory: Path) -> KafkaStreams:
         bootstrap_servers=bootstrap,
         num_stream_threads=_LANES,
         state_dir=directory / "state",
-        checkpoint_location=directory / "checkpoint",
     )
     return KafkaStreams(builder.build(), config, server=ServerSettings(), around=ApplicationConsole)
 

@@ -105,7 +105,8 @@ class StreamsConfig:
             with the application. Only the test driver does without.
         processing_guarantee: "at_least_once", or "exactly_once_v2": every result is seen once by consumers that read
             committed records only, whatever fails.
-        processing_mode: "micro_batch", or "continuous": tasks stay where they are, and results are out in milliseconds.
+        processing_mode: "continuous": tasks stay where they are, results are out in milliseconds, and all that an
+            application knows is in Kafka. Or "micro_batch": batches of Structured Streaming, with a checkpoint.
         default_key_serde: for keys that no `Consumed`, `Grouped`, `Produced` ... says anything about.
         default_value_serde: the same for values.
         default_timestamp_extractor: for sources without their own. See `millstream.extractors`.
@@ -166,7 +167,7 @@ class StreamsConfig:
     application_id: str = "app"
     bootstrap_servers: str | None = None
     processing_guarantee: ProcessingGuarantee = "at_least_once"
-    processing_mode: ProcessingMode = "micro_batch"
+    processing_mode: ProcessingMode = "continuous"
     default_key_serde: Serde[Any] | None = None
     default_value_serde: Serde[Any] | None = None
     default_timestamp_extractor: TimestampExtractor = field(default_factory=FailOnInvalidTimestamp)

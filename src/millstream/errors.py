@@ -147,6 +147,7 @@ class ProductionError(StreamsError):
         hint: what to do about it.
         code: Kafka's name of the error, such as `MSG_SIZE_TOO_LARGE`; None if the record never came to Kafka.
         retriable: whether it may help to write the record again.
+        topic: where the record was to go, if Kafka did not take it there.
     """
 
     def __init__(
@@ -157,10 +158,12 @@ class ProductionError(StreamsError):
         hint: str | None = None,
         code: str | None = None,
         retriable: bool = False,
+        topic: str | None = None,
     ) -> None:
         super().__init__(primary, detail=detail, hint=hint)
         self.code = code
         self.retriable = retriable
+        self.topic = topic
 
 
 class FencedError(StreamsError):

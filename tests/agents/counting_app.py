@@ -16,9 +16,7 @@ app = faust.App(
     processing_guarantee="exactly_once",
     topic_partitions=2,
     num_stream_threads=2,
-    checkpoint_location=f"{os.environ.get('COUNTING_DIRECTORY', '.')}/checkpoint",
     state_dir=f"{os.environ.get('COUNTING_DIRECTORY', '.')}/state",
-    max_batch_records=400,
     web_port=0,
 )
 

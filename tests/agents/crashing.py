@@ -76,15 +76,18 @@ class Running:
         return "\n".join(self._log.read_text(errors="replace").splitlines()[-60:])
 
     def kill_a_lane(self) -> None:
+        """Kill one of the processes that Spark has forked for lanes."""
+
         def lanes() -> list[int]:
-            return [pid for pid, command in self._family() if "millstream.spark.lanes.server" in command]
+            workers = {pid: parent for pid, parent, command in self._family() if "pyspark.daemon" in command}
+            return [pid for pid, parent in workers.items() if parent in workers]
 
         wait_until(lanes, "a lane")
         os.kill(lanes()[0], signal.SIGKILL)
 
     def kill(self) -> None:
         """Kill the driver with all its processes."""
-        for pid, _ in self._family():
+        for pid, _, _ in self._family():
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
         if self._process is not None:
@@ -101,17 +104,18 @@ class Running:
         self._process.terminate()
         assert self._process.wait(PATIENCE) == 0, self.tail()
 
-    def _family(self) -> list[tuple[int, str]]:
-        """All processes with this application's environment that are no zombies."""
+    def _family(self) -> list[tuple[int, int, str]]:
+        """All processes with this application's environment that are no zombies: with their parents and commands."""
         mark = f"COUNTING_ID={self._environment['COUNTING_ID']}".encode()
         found = []
         for entry in Path("/proc").iterdir():
             if entry.name.isdigit() and int(entry.name) != os.getpid():
                 with contextlib.suppress(OSError):
                     is_ours = mark in (entry / "environ").read_bytes().split(b"\0")
-                    if is_ours and (entry / "stat").read_text().rsplit(")", 1)[1].split()[0] != "Z":
+                    state, parent = (entry / "stat").read_text().rsplit(")", 1)[1].split()[:2]
+                    if is_ours and state != "Z":
                         command = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
-                        found.append((int(entry.name), command))
+                        found.append((int(entry.name), int(parent), command))
         return found
 
 

@@ -32,10 +32,9 @@ _TOTALS = {
     "commit-total": 3.0,
     "records-produced-total": 1100.0,
     "records-lag": 7.0,
-    "batch-seconds": 0.5,
-    "state-bytes": 1e6,
     "dropped-records-total": 0.0,
 }
+_OF_BATCHES = {"batch-seconds": 0.5, "state-bytes": 1e6}
 
 
 class Application:
@@ -111,6 +110,23 @@ def test_it_finds_the_running_broker(
     code, _, errors = run("run", app())
     assert code == 0
     assert application.configs[-1].bootstrap_servers == broker.bootstrap_servers
+    assert application.configs[-1].processing_mode == "continuous"
+    assert "starting app_to_run; where it stands is in Kafka\n" in errors
+    assert "stopped after 1,200 records in 3 commits, 1,100 written" in errors
+
+
+def test_batches_have_a_checkpoint(
+    run: Run,
+    app: Callable[..., str],
+    application: type[Application],
+    broker_state_home: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(broker_state_home))
+    monkeypatch.setattr(application, "metrics", lambda self: {**_TOTALS, **_OF_BATCHES})
+    code, _, errors = run("run", app(), "--processing-mode", "micro_batch")
+    assert code == 0
+    assert application.configs[-1].processing_mode == "micro_batch"
     where = broker_state_home / "millstream" / "applications" / "app_to_run" / "checkpoint"
     assert f"starting app_to_run; its checkpoint is {where}\n" in errors
     assert "stopped after 1,200 records in 3 batches, 1,100 written" in errors
@@ -156,7 +172,7 @@ def test_progress_without_a_terminal(
     assert code == 0
     lines = [line for line in errors.splitlines() if "running:" in line]
     assert "INFO millstream.progress: running: 1,200 records, " in lines[0]
-    assert lines[0].endswith("records/s, lag 7, state 1.0 MB")
+    assert lines[0].endswith("records/s, lag 7")
     assert len(lines) == 2  # the second has no rate; then nothing changes, and nothing is said
     application.looks = 20
     code, _, errors = run("run", app(), "-b", "host:1", "--log-format", "json", "--quiet")
@@ -189,7 +205,7 @@ def test_ctrl_c_is_answered_at_once() -> None:
     output, errors = process.communicate(timeout=30)
     assert output == ""
     assert process.returncode == -signal.SIGINT
-    assert errors.count("stopping after this batch") == 1
+    assert errors.count("stopping after what is under way") == 1
 
 
 def test_with_its_console(

@@ -152,7 +152,6 @@ def application(served: Served, tmp_path_factory: pytest.TempPathFactory) -> Ite
     served.write("sales", "customer-1", "this is no JSON")
     command = [sys.executable, "-m", "millstream.cli", "run", str(Path(__file__).parent / "shop.py"), "--console", "-q"]
     command += ["--bootstrap-servers", served.bootstrap_servers, "--users-file", str(directory / "users")]
-    command += ["--checkpoint", str(directory / "checkpoint")]
     environment = {**os.environ, "XDG_STATE_HOME": str(directory)}
     selling = Selling(served)
     told = directory / "told"

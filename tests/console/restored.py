@@ -37,7 +37,6 @@ def config(bootstrap_servers: str, directory: Path, client: dict[str, str] | Non
         num_stream_threads=1,
         num_standby_replicas=1,
         state_dir=directory / "state",
-        checkpoint_location=directory / "checkpoint",
         client=client or {},
     )
 

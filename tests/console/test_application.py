@@ -10,7 +10,7 @@ from .browser import Browser
 from .conftest import READER, Running
 
 PAGES = {
-    "overview": "Where the time of lanes went",
+    "overview": "Commits",
     "topology": "Sub-topology 1",
     "state/income": "tea",
     "topics/sales": "customer-3",

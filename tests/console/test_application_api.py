@@ -40,14 +40,15 @@ class Application:
         self.state = State.RUNNING
         self.is_paused = False
         self.failure: MillstreamError | None = None
+        self.of_batches: dict[str, float] = {}
 
     def metrics(self) -> dict[str, float]:
         return {
             "process-total": 40.0,
             "records-lag": 2.0,
-            "batch-seconds": 0.25,
-            "batch-records": 10.0,
+            "commit-total": 4.0,
             "dropped-records-total": 1.0,
+            **self.of_batches,
         }
 
     def tasks(self) -> dict[str, dict[str, Any]]:
@@ -103,7 +104,17 @@ def test_its_pages_and_its_stores_are_at_one_place(world: World) -> None:
     assert world.ask("/stores", "ann:wrong").status == 401
 
 
+def test_how_it_does_continuously(world: World) -> None:
+    world.app.history.sample()
+    world.app.history.sample()
+    found = world.got("/console/api/overview")
+    (application,) = found["queries"]
+    assert (application["processed"], application["commits"], application["batchSeconds"]) == (40, 4, None)
+    assert "batch" not in found["history"]
+
+
 def test_how_it_does(world: World) -> None:
+    world.application.of_batches = {"batch-seconds": 0.25, "batch-records": 10.0}
     world.app.history.sample()
     world.app.history.sample()
     found = world.got("/console/api/overview")

@@ -34,7 +34,7 @@ _ROOT = Path(__file__).parents[2]
 
 @pytest.fixture
 def restoring(served: Served, tmp_path: Path) -> Iterator[str]:
-    """Where the console is of an application that has lost its checkpoint."""
+    """Where the console is of an application that restores its state."""
     with closing(Admin(StreamsConfig(bootstrap_servers=served.bootstrap_servers))) as admin:
         admin.create_topics([NewTopic(restored.TOPIC, 2, {})])
     producer = Producer({"bootstrap.servers": served.bootstrap_servers})

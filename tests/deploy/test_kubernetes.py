@@ -66,11 +66,9 @@ def test_executors_get_what_they_need(application: Application) -> None:
     assert remote_defaults(given["master"], application.config, spark).keys() == {
         "spark.executor.memoryOverhead", "spark.driver.bindAddress",
     }  # fmt: skip
-    volume = "spark.kubernetes.executor.volumes.persistentVolumeClaim.state"
-    mounted = {mount["name"]: mount["mountPath"] for mount in found["volumeMounts"]}
-    assert spark[f"{volume}.mount.path"] == mounted["state"]
-    assert f"PersistentVolumeClaim/{spark[f'{volume}.options.claimName']}" in manifests()
-    assert given["checkpoint"].startswith(f"{mounted['state']}/")
+    # All that it knows is in Kafka: there is nothing that driver and executors would have to share.
+    assert application.config.processing_mode == "continuous"
+    assert (given["processing_mode"], given["checkpoint"]) == (None, None)
 
 
 def test_the_application_is_one(application: Application) -> None:

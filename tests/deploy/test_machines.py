@@ -52,11 +52,10 @@ def test_cores_of_the_worker_are_enough_for_both() -> None:
     assert wanted == int(worker[worker.index("--cores") + 1])
 
 
-def test_driver_and_executors_see_the_same_checkpoint() -> None:
-    services = compose()
-    assert "state:/state" in services["spark-worker"]["volumes"]
-    assert "state:/state" in services["app"]["volumes"]
-    assert options(services["app"]["command"])["checkpoint"].startswith("/state/")
+def test_driver_and_executors_need_no_place_that_they_share() -> None:
+    """All that the application knows is in Kafka."""
+    given = options(compose()["app"]["command"])
+    assert (given["processing_mode"], given["checkpoint"]) == (None, None)
 
 
 def test_each_service_says_how_it_is() -> None:

@@ -65,5 +65,5 @@ def test_the_commands_of_running(broker: DetachedBroker, broker_state_home: Path
     assert f"group shop-{mark} is " in done.stdout
     assert [f"large-orders-{mark}", "4", "2"] in [line.split() for line in lines]
     assert f"reset shop-{mark}:" in lines
-    assert f"  remove checkpoint {broker_state_home}/millstream/applications/shop-{mark}/checkpoint" in lines
+    assert f"  delete topic shop-{mark}-slots" in lines  # where it stands
     assert "stopped after 3 records" in done.stderr

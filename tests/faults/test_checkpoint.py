@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.spark.conftest import Apps, apps, counting, counts
+from tests.spark.conftest import Apps, batches, counting, counts
 
 from millstream import (
     CheckpointDamaged,
@@ -26,7 +26,7 @@ from millstream import (
 from millstream.kafka.admin import Admin
 from millstream.kafka.broker import DevBroker
 
-__all__ = ["apps", "counting", "counts"]  # fixtures
+__all__ = ["batches", "counting", "counts"]  # fixtures
 
 TEXTS = Consumed(Serdes.string, Serdes.string)
 Produce = Callable[..., None]
@@ -59,7 +59,7 @@ def set_aside(config: StreamsConfig) -> list[Path]:
 
 
 def test_a_damaged_checkpoint_is_set_aside_and_rebuilt_from_kafka(
-    apps: Apps,
+    batches: Apps,
     counting: Callable[..., Topology],
     topics: tuple[str, str],
     produce: Produce,
@@ -67,12 +67,12 @@ def test_a_damaged_checkpoint_is_set_aside_and_rebuilt_from_kafka(
     tmp_path: Path,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    config = apps.config()
+    config = batches.config()
     checkpoint, backup = checkpoint_of(config), tmp_path / "backup"
 
     def run() -> None:
         produce(topics[0], some(50))
-        apps.run_once(counting(*topics), config)
+        batches.run_once(counting(*topics), config)
 
     def an_older_copy() -> None:
         shutil.rmtree(checkpoint)
@@ -109,36 +109,36 @@ def test_a_damaged_checkpoint_is_set_aside_and_rebuilt_from_kafka(
 
 @pytest.mark.parametrize("guarantee", ["exactly_once_v2", "at_least_once"])
 def test_a_lost_checkpoint_is_rebuilt_from_kafka(
-    apps: Apps,
+    batches: Apps,
     counting: Callable[..., Topology],
     topics: tuple[str, str],
     produce: Produce,
     counts: Counts,
     guarantee: str,
 ) -> None:
-    config = apps.config(processing_guarantee=guarantee)
+    config = batches.config(processing_guarantee=guarantee)
     elsewhere = replace(config, checkpoint_location=checkpoint_of(config).with_name(f"{config.application_id}-other"))
     produce(topics[0], some(50))
-    apps.run_once(counting(*topics), config)
+    batches.run_once(counting(*topics), config)
     produce(topics[0], some(50))
-    apps.run_once(counting(*topics), elsewhere)  # a checkpoint that is not where it was is as lost
+    batches.run_once(counting(*topics), elsewhere)  # a checkpoint that is not where it was is as lost
     shutil.rmtree(checkpoint_of(elsewhere))
     checkpoint_of(elsewhere).mkdir()
     produce(topics[0], some(50))
-    apps.run_once(counting(*topics), elsewhere)
+    batches.run_once(counting(*topics), elsewhere)
     produce(topics[0], some(50))
-    apps.run_once(counting(*topics), elsewhere)
+    batches.run_once(counting(*topics), elsewhere)
     assert counts(topics[1]) == {f"k{key}": list(range(1, 41)) for key in range(5)}
     with pytest.raises(StreamsError, match="belong to another checkpoint"):
-        apps.run_once(counting(*topics), config)  # the one that was lost comes back
+        batches.run_once(counting(*topics), config)  # the one that was lost comes back
 
 
 def test_markers_with_other_numbers_are_no_matter(
-    apps: Apps, make_topic: Callable[..., str], produce: Produce, counts: Counts
+    batches: Apps, make_topic: Callable[..., str], produce: Produce, counts: Counts
 ) -> None:
     """Tasks that came later have later markers; in a new checkpoint all are numbered anew, and some are gone."""
     first, second, out = make_topic(1, name="first"), make_topic(1, name="second"), make_topic(1, name="out")
-    config = apps.config()
+    config = batches.config()
 
     def topology(*, more: bool) -> Topology:
         builder = StreamsBuilder()
@@ -153,36 +153,36 @@ def test_markers_with_other_numbers_are_no_matter(
         produce(second, some(50))
         if not more:
             shutil.rmtree(checkpoint_of(config))
-        apps.run_once(topology(more=more), config)
+        batches.run_once(topology(more=more), config)
         produce(second, some(50))
-        apps.run_once(topology(more=more), config)
+        batches.run_once(topology(more=more), config)
     assert counts(out) == {f"k{key}": list(range(1, 61)) for key in range(5)}
 
 
 def test_a_lost_checkpoint_and_lost_changelogs_are_refused(
-    apps: Apps,
+    batches: Apps,
     counting: Callable[..., Topology],
     topics: tuple[str, str],
     produce: Produce,
     counts: Counts,
     broker: DevBroker,
 ) -> None:
-    config = apps.config()
+    config = batches.config()
     produce(topics[0], some(50))
-    apps.run_once(counting(*topics), config)
+    batches.run_once(counting(*topics), config)
     shutil.rmtree(checkpoint_of(config))
     with closing(Admin(StreamsConfig(application_id="look", bootstrap_servers=broker.bootstrap_servers))) as admin:
         admin.delete_topics([f"{config.application_id}-counts-changelog"])
     for _ in range(2):  # a start that is refused makes nothing that the next one would believe
         with pytest.raises(StreamsError, match="its checkpoint is not here") as raised:
-            apps.run_once(counting(*topics), config)
+            batches.run_once(counting(*topics), config)
         assert str(checkpoint_of(config)) in str(raised.value)
         assert "-changelog are missing" in str(raised.value)
     assert counts(topics[1]) == {f"k{key}": list(range(1, 11)) for key in range(5)}
 
 
 def test_a_changelog_that_was_made_again_is_not_believed(
-    apps: Apps,
+    batches: Apps,
     counting: Callable[..., Topology],
     topics: tuple[str, str],
     produce: Produce,
@@ -191,22 +191,22 @@ def test_a_changelog_that_was_made_again_is_not_believed(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     """The checkpoint has the state, so the application goes on; then it is lost, too."""
-    config = apps.config()
+    config = batches.config()
     produce(topics[0], some(50))
-    apps.run_once(counting(*topics), config)
+    batches.run_once(counting(*topics), config)
     with closing(Admin(StreamsConfig(application_id="look", bootstrap_servers=broker.bootstrap_servers))) as admin:
         admin.delete_topics([f"{config.application_id}-counts-changelog"])
     produce(topics[0], some(50))
-    apps.run_once(counting(*topics), config)
+    batches.run_once(counting(*topics), config)
     assert "the changelog of store 'counts' was made when the store had something in it" in caplog.text
     (checkpoint_of(config) / "millstream" / "application.json").write_text("{")
     with pytest.raises(CheckpointDamaged, match="damaged") as damaged:
-        apps.run_once(counting(*topics), config)
+        batches.run_once(counting(*topics), config)
     assert "cannot be rebuilt from Kafka" in str(damaged.value)
     assert (checkpoint_of(config) / "spark").exists()
     assert set_aside(config) == []
     shutil.rmtree(checkpoint_of(config))
     with pytest.raises(StreamsError, match="its checkpoint is not here") as raised:
-        apps.run_once(counting(*topics), config)
+        batches.run_once(counting(*topics), config)
     assert "does not have all of store 'counts'" in str(raised.value)
     assert counts(topics[1]) == {f"k{key}": list(range(1, 21)) for key in range(5)}

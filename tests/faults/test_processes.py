@@ -37,6 +37,7 @@ def _run_once(
         application_id=f"app-{uuid.uuid4().hex[:8]}",
         bootstrap_servers=broker.bootstrap_servers,
         processing_guarantee="exactly_once_v2",
+        processing_mode="micro_batch",
         checkpoint_location=directory / "checkpoint",
         state_dir=directory / "state",
         max_poll_interval=timedelta(seconds=6),

@@ -8,9 +8,9 @@ from collections.abc import Callable
 import cloudpickle
 from confluent_kafka import Message
 from tests.spark.conftest import Apps
-from tests.spark.conftest import apps as apps
 from tests.spark.conftest import counting as counting
 from tests.spark.conftest import counts as counts
+from tests.spark.conftest import either as either
 
 from millstream import Consumed, Produced, Serdes, StreamsBuilder, Topology
 from millstream.kafka.admin import Admin
@@ -30,11 +30,11 @@ Counts = Callable[..., dict[str, list[int]]]
 
 
 def test_a_topic_that_is_made_again_is_read_from_its_beginning(
-    apps: Apps, counting: Callable[..., Topology], make_topic: Make, produce: Produce, counts: Counts, admin: Admin
+    either: Apps, counting: Callable[..., Topology], make_topic: Make, produce: Produce, counts: Counts, admin: Admin
 ) -> None:
     """While the application runs, and while it is down; the new topics are shorter and longer than the old ones."""
     topic, out = make_topic(1), make_topic(1)
-    topology, config = counting(topic, out), apps.config()
+    topology, config = counting(topic, out), either.config()
 
     def make_again(key: str, count: int) -> None:
         admin.delete_topics([topic])
@@ -54,12 +54,12 @@ def test_a_topic_that_is_made_again_is_read_from_its_beginning(
     finally:
         streams.close()
     make_again("while down", expected["while down"])
-    apps.run_once(topology, config)
+    either.run_once(topology, config)
     assert counts(out) == {key: list(range(1, count + 1)) for key, count in expected.items()}
 
 
 def test_a_record_of_the_year_3000_does_not_keep_what_follows_from_its_partners(
-    apps: Apps, make_topic: Make, produce: Produce, consume: Consume
+    either: Apps, make_topic: Make, produce: Produce, consume: Consume
 ) -> None:
     """The table's partition had it long ago. What came later is taken by time, although it is more than a batch."""
     table = make_topic(1, message_timestamp_after_max_ms=str(2**63 - 1))
@@ -69,10 +69,10 @@ def test_a_record_of_the_year_3000_does_not_keep_what_follows_from_its_partners(
     builder.stream(rows, TEXT).join(names, lambda row, name: f"{row} {name}").to(
         out, Produced(Serdes.string, Serdes.string)
     )
-    topology, config = builder.build(), apps.config(max_batch_records=500)
+    topology, config = builder.build(), either.config(max_batch_records=500)
     produce(table, [("odd", "odd", YEAR_3000)])
-    apps.run_once(topology, config)
+    either.run_once(topology, config)
     produce(table, [(f"k{n}", "name", START + 10 * n) for n in range(3_000)])
     produce(rows, [(f"k{n}", "row", START + 10 * n + 1) for n in range(3_000)])
-    apps.run_once(topology, config)
+    either.run_once(topology, config)
     assert len(consume(out)) == 3_000

@@ -17,7 +17,7 @@ from millstream.kafka.admin import Admin
 from millstream.kafka.detached import DetachedBroker
 
 from .harness import readme
-from .harness.live import Live, kill_lanes
+from .harness.live import Live
 from .harness.simulation import Simulation
 from .harness.world import Pattern, Sent, decoded
 from .invariants.dead_letters import PATTERN, cents
@@ -86,7 +86,7 @@ def test_letters_survive_kills(
         readme.run(command, monkeypatch, capsys)
     handlers = ("deserialization_exception_handler", "processing_exception_handler", "dead_letter_queue_topic")
     options = {option: getattr(app.config, option) for option in handlers}
-    config = apps.config(**options, max_batch_records=25)  # so that there is work left when lanes are killed
+    config = apps.config(**options)
     inputs = PATTERN.inputs(random.Random(5), 120)
     sent = [*page.sent, *inputs]
     topology = app.topology()
@@ -96,7 +96,7 @@ def test_letters_survive_kills(
             commits = live.commits
             produce(app.TRANSFERS, [(record.key, record.raw) for record in part])
             live.wait_for_more_than(commits)
-            assert kill_lanes()
+            assert live.kill_lanes()
         live.wait_until_done()
     replaying = apps.config()
     apps.run_once(replay.topology(), replaying)

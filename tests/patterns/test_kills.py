@@ -19,7 +19,7 @@ from millstream.kafka.admin import Admin
 from millstream.kafka.detached import DetachedBroker
 
 from .harness import readme
-from .harness.live import Live, built, kill_lanes
+from .harness.live import Live, built
 from .harness.world import Pattern, Sent
 from .invariants import (
     commands_events_queries,
@@ -35,8 +35,6 @@ pytestmark = pytest.mark.usefixtures("no_lane_is_left")
 
 KILLS = 1
 RECORDS = 30
-#: Less than is sent at once, so that there is work left when somebody is killed.
-BATCH = 100
 GROUPS: dict[str, tuple[Pattern, ...]] = {
     "services": (event_collaboration.PATTERN, orchestration.PATTERN),
     "logs": (
@@ -74,7 +72,7 @@ def test_invariants_survive_kills(
     for command in (command for page in pages.values() for command in page.commands):
         readme.run(command, monkeypatch, capsys)
     topology = built(part for pattern in patterns for part in pattern.parts)
-    config = apps.config(max_batch_records=BATCH)
+    config = apps.config()
     inputs = {pattern.name: pattern.inputs(chance, RECORDS * (KILLS + 1)) for pattern in patterns}
     streams = KafkaStreams(topology, config, server=ServerSettings())
     with streams:
@@ -86,8 +84,8 @@ def test_invariants_survive_kills(
                 for topic, records in by_topic(inputs[pattern.name], turn).items():
                     produce(topic, records)
             if turn < KILLS:
-                live.wait_for_more_than(commits)
-                assert kill_lanes()
+                live.wait_for_more_than(commits)  # the first of them: there is work left when somebody is killed
+                assert live.kill_lanes()
         live.wait_until_done()
         for pattern in patterns:
             page = pages[pattern.name]

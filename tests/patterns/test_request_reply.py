@@ -18,7 +18,7 @@ from millstream.kafka.detached import DetachedBroker
 from millstream.testing import TopologyTestDriver
 
 from .harness import readme
-from .harness.live import Live, kill_lanes
+from .harness.live import Live
 from .invariants.request_reply import PATTERN
 
 LONG, NO_TIME = timedelta(minutes=2), timedelta(0)
@@ -53,7 +53,7 @@ def test_everybody_gets_a_number_of_his_own_though_lanes_are_killed(
     page = readme.read(PATTERN)
     for command in page.commands:
         readme.run(command, monkeypatch, capsys)
-    config, topology = apps.config(max_batch_records=25), app.topology()  # there is work left when lanes are killed
+    config, topology = apps.config(), app.topology()
     with KafkaStreams(topology, config) as streams, closing(Client(broker.bootstrap_servers, "ann")) as client:
         live = Live(streams, topology, config.application_id, admin, consume)
         numbers = []
@@ -62,7 +62,7 @@ def test_everybody_gets_a_number_of_his_own_though_lanes_are_killed(
             numbers += [(counter, client.ask(counter, LONG)) for counter in COUNTERS * 20]
             late = [client.ask(counter, NO_TIME) for counter in COUNTERS]
             live.wait_for_more_than(commits)
-            assert kill_lanes()
+            assert live.kill_lanes()
             assert [type(future.exception(60)) for future in late] == [TimeoutError] * len(late)
         found = [(counter, future.result(120)) for counter, future in numbers]
         for counter in COUNTERS:

@@ -22,7 +22,7 @@ from millstream.kafka.admin import Admin
 from millstream.kafka.detached import DetachedBroker
 
 from .harness import readme
-from .harness.live import Live, kill_lanes
+from .harness.live import Live
 from .harness.world import decoded
 from .invariants.transactional_outbox import PATTERN
 
@@ -91,7 +91,7 @@ def test_every_committed_row_has_one_event_whoever_is_killed(
                 # Some of it is out, and the relay is somewhere in the rest.
                 wait_until(lambda: _waiting(database) < 50, "the relay to get on")
             if turn:
-                kill_lanes()
+                live.kill_lanes()
         with relay(path):
             wait_until(lambda: not _waiting(database), "an empty outbox")
         live.wait_until_done()

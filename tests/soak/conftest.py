@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from tests.spark.conftest import apps, counting, no_lane_is_left
+from tests.spark.conftest import batches, counting, either, no_lane_is_left
 
-__all__ = ["apps", "counting", "no_lane_is_left"]  # fixtures
+__all__ = ["batches", "counting", "either", "no_lane_is_left"]  # fixtures

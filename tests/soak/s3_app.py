@@ -26,6 +26,7 @@ def main() -> None:
         application_id=f"s3-{source}",
         bootstrap_servers=bootstrap,
         processing_guarantee="exactly_once_v2",
+        processing_mode="micro_batch",
         statestore_cache_max_bytes=0,
         num_stream_threads=2,
         max_batch_records=100,

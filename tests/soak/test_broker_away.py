@@ -30,12 +30,12 @@ def own_broker(tmp_path: Path) -> Iterator[DevBroker]:
         yield broker
 
 
-def test_a_broker_that_goes_away_is_waited_for(apps: Apps, counting: Build, own_broker: DevBroker) -> None:
+def test_a_broker_that_goes_away_is_waited_for(either: Apps, counting: Build, own_broker: DevBroker) -> None:
     bootstrap = own_broker.bootstrap_servers
     admin = Admin(StreamsConfig(bootstrap_servers=bootstrap))
     admin.create_topics([NewTopic("in", 2), NewTopic("out", 2)])
     producer = Producer({"bootstrap.servers": bootstrap, "message.timeout.ms": 0, "log_level": 0})
-    config = apps.config(bootstrap_servers=bootstrap)
+    config = either.config(bootstrap_servers=bootstrap)
     streams = KafkaStreams(counting("in", "out"), config)
     streams.start()
     try:
@@ -57,11 +57,11 @@ def test_a_broker_that_goes_away_is_waited_for(apps: Apps, counting: Build, own_
 
 
 def test_an_application_can_be_closed_while_the_broker_is_away(
-    apps: Apps, counting: Build, own_broker: DevBroker
+    either: Apps, counting: Build, own_broker: DevBroker
 ) -> None:
     bootstrap = own_broker.bootstrap_servers
     Admin(StreamsConfig(bootstrap_servers=bootstrap)).create_topics([NewTopic("in", 2), NewTopic("out", 2)])
-    streams = KafkaStreams(counting("in", "out"), apps.config(bootstrap_servers=bootstrap))
+    streams = KafkaStreams(counting("in", "out"), either.config(bootstrap_servers=bootstrap))
     streams.start()
     own_broker.kill()
     streams.close()

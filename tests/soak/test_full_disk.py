@@ -45,7 +45,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
 
 @pytest.mark.parametrize("left_kb", [0, 48])
 def test_a_full_disk_is_an_error_and_nothing_is_lost(
-    apps: Apps,
+    batches: Apps,
     make_topic: Make,
     produce: Produce,
     consume: Consume,
@@ -64,9 +64,9 @@ def test_a_full_disk_is_an_error_and_nothing_is_lost(
         .to(out, Produced(Serdes.string, Serdes.string))
     )
     topology = builder.build()
-    config = apps.config(checkpoint_location=small_disk / "checkpoint")
+    config = batches.config(checkpoint_location=small_disk / "checkpoint")
     produce(topic, [(key, "one") for key in KEYS])
-    apps.run_once(topology, config)
+    batches.run_once(topology, config)
 
     streams = KafkaStreams(topology, config)
     streams.start()
@@ -80,7 +80,7 @@ def test_a_full_disk_is_an_error_and_nothing_is_lost(
 
     (small_disk / "other").unlink()
     produce(topic, [(key, "three") for key in KEYS])
-    apps.run_once(topology, config)
+    batches.run_once(topology, config)
     found: dict[bytes, list[bytes]] = {}
     for message in consume(out):
         found.setdefault(message.key() or b"", []).append(message.value() or b"")

@@ -10,16 +10,18 @@ import uuid
 from collections.abc import Callable, Iterator
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import cloudpickle
 import pytest
 from confluent_kafka import Message
 
 from millstream import Consumed, Grouped, Materialized, Produced, Serdes, StreamsBuilder, StreamsConfig, Topology
+from millstream.config import ProcessingMode
 from millstream.kafka.detached import DetachedBroker
 from millstream.spark.calls.processes import alive
 from millstream.spark.client import KafkaStreams
+from millstream.spark.runtimes.continuous import ContinuousRuntime
 from millstream.spark.startup.session import spark_session
 
 from .crashes import wait_until
@@ -33,10 +35,11 @@ PATIENCE = timedelta(seconds=180)
 class Apps:
     """Makes and runs applications. Spark's session is that of the process and lives as long."""
 
-    def __init__(self, bootstrap_servers: str, directory: Path) -> None:
+    def __init__(self, bootstrap_servers: str, directory: Path, mode: ProcessingMode) -> None:
         spark_session(StreamsConfig(num_stream_threads=2, state_dir=directory))
         self._bootstrap_servers = bootstrap_servers
         self._directory = directory
+        self.mode = mode
 
     def config(self, **options: Any) -> StreamsConfig:
         """A configuration with names of its own, texts, no caching, exactly once."""
@@ -46,6 +49,7 @@ class Apps:
                 "application_id": name,
                 "bootstrap_servers": self._bootstrap_servers,
                 "processing_guarantee": "exactly_once_v2",
+                "processing_mode": self.mode,
                 "default_key_serde": Serdes.string,
                 "default_value_serde": Serdes.string,
                 "statestore_cache_max_bytes": 0,
@@ -65,8 +69,20 @@ class Apps:
 
 @pytest.fixture(scope="session")
 def apps(broker: DetachedBroker, tmp_path_factory: pytest.TempPathFactory) -> Apps:
-    """Makes and runs applications on the run's broker."""
-    return Apps(broker.bootstrap_servers, tmp_path_factory.mktemp("apps"))
+    """Makes and runs applications on the run's broker, in the way that users get if they say nothing."""
+    return Apps(broker.bootstrap_servers, tmp_path_factory.mktemp("apps"), StreamsConfig().processing_mode)
+
+
+@pytest.fixture(scope="session")
+def batches(broker: DetachedBroker, tmp_path_factory: pytest.TempPathFactory) -> Apps:
+    """The same, batch after batch: for tests that are about batches, checkpoints and files of state."""
+    return Apps(broker.bootstrap_servers, tmp_path_factory.mktemp("batches"), "micro_batch")
+
+
+@pytest.fixture(params=get_args(ProcessingMode))
+def either(request: pytest.FixtureRequest, broker: DetachedBroker, tmp_path: Path) -> Apps:
+    """The same in each of the ways: for tests of what holds in both."""
+    return Apps(broker.bootstrap_servers, tmp_path, request.param)
 
 
 @pytest.fixture
@@ -122,8 +138,16 @@ def no_lane_is_left() -> Iterator[None]:
     wait_until(lambda: not lanes(), f"the end of lanes {lanes()}", 60)
 
 
+def processes_of_lanes(streams: KafkaStreams) -> dict[int, int]:
+    """The process of each lane of an application that runs continuously."""
+    runtime = streams._runtime
+    assert isinstance(runtime, ContinuousRuntime)
+    assert runtime._job is not None
+    return {lane: hello.process for lane, hello in runtime._job.lanes.items()}
+
+
 def lanes() -> list[int]:
-    """The lanes of which this process is the driver."""
+    """The lanes of applications in batches of which this process is the driver."""
     found = []
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():

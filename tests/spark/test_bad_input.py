@@ -59,7 +59,7 @@ def failure_of(streams: KafkaStreams) -> MillstreamError:
 
 
 def test_a_corrupt_record_stops_the_application_or_goes_to_the_dead_letters(
-    apps: Apps,
+    either: Apps,
     counting: Build,
     make_topic: Make,
     produce: Produce,
@@ -71,7 +71,7 @@ def test_a_corrupt_record_stops_the_application_or_goes_to_the_dead_letters(
     produce(topic, [(key, GOOD) for key in KEYS])
     produce(topic, [("bad", b"three")])
     produce(topic, [(key, GOOD) for key in KEYS])
-    config = apps.config()
+    config = either.config()
     streams = KafkaStreams(topology, config)
     streams.start(once=True)
     error = failure_of(streams)
@@ -84,14 +84,14 @@ def test_a_corrupt_record_stops_the_application_or_goes_to_the_dead_letters(
         deserialization_exception_handler=LogAndContinueExceptionHandler(),
         dead_letter_queue_topic=dead,
     )
-    assert apps.run_once(topology, patient).metrics()["dropped-records-total"] == 1
+    assert either.run_once(topology, patient).metrics()["dropped-records-total"] == 1
     assert counts(out) == {key: [1, 2] for key in KEYS}
     (letter,) = consume(dead)
     assert (letter.key(), letter.value()) == (b"bad", b"three")
     assert dict(letter.headers() or ())["__streams.errors.topic"] == topic.encode()
 
 
-def test_a_function_that_raises_is_named(apps: Apps, make_topic: Make, produce: Produce, consume: Consume) -> None:
+def test_a_function_that_raises_is_named(either: Apps, make_topic: Make, produce: Produce, consume: Consume) -> None:
     topic, out = make_topic(2), make_topic(2)
 
     def halve(value: str) -> str:
@@ -100,7 +100,7 @@ def test_a_function_that_raises_is_named(apps: Apps, make_topic: Make, produce: 
     builder = StreamsBuilder()
     builder.stream(topic).map_values(halve).to(out)
     produce(topic, [("a", "5"), ("b", "0")])
-    streams = KafkaStreams(builder.build(), apps.config())
+    streams = KafkaStreams(builder.build(), either.config())
     streams.start()
     error = failure_of(streams)
     assert isinstance(error, ProcessingError)
@@ -113,8 +113,8 @@ def test_a_function_that_raises_is_named(apps: Apps, make_topic: Make, produce: 
     assert len(consume(out)) <= 1  # that of the other partition's task may have been written
 
 
-def test_a_missing_source_topic_is_named(apps: Apps, counting: Build) -> None:
-    streams = KafkaStreams(counting("no-such-topic", "out"), apps.config())
+def test_a_missing_source_topic_is_named(either: Apps, counting: Build) -> None:
+    streams = KafkaStreams(counting("no-such-topic", "out"), either.config())
     with pytest.raises(StreamsError, match="source topics are missing") as raised:
         streams.start()
     assert "'no-such-topic'" in str(raised.value)
@@ -122,9 +122,9 @@ def test_a_missing_source_topic_is_named(apps: Apps, counting: Build) -> None:
 
 
 def test_a_broker_that_is_away_at_start_is_waited_for(
-    apps: Apps, counting: Build, caplog: pytest.LogCaptureFixture
+    either: Apps, counting: Build, caplog: pytest.LogCaptureFixture
 ) -> None:
-    streams = KafkaStreams(counting("in", "out"), apps.config(bootstrap_servers="127.0.0.1:9"))
+    streams = KafkaStreams(counting("in", "out"), either.config(bootstrap_servers="127.0.0.1:9"))
     starting = threading.Thread(target=streams.start)
     starting.start()
     try:
@@ -143,7 +143,7 @@ def own_broker(tmp_path: Path) -> Iterator[DevBroker]:
         yield broker
 
 
-def test_credentials_are_used_and_wrong_ones_refused(apps: Apps, counting: Build, own_broker: DevBroker) -> None:
+def test_credentials_are_used_and_wrong_ones_refused(either: Apps, counting: Build, own_broker: DevBroker) -> None:
     admin = Admin(StreamsConfig(bootstrap_servers=own_broker.bootstrap_servers))
     admin.create_topics([NewTopic("in", 2), NewTopic("out", 2)])
     producer = Producer({"bootstrap.servers": own_broker.bootstrap_servers})
@@ -155,7 +155,7 @@ def test_credentials_are_used_and_wrong_ones_refused(apps: Apps, counting: Build
         "sasl.username": "ann",
         "sasl.password": "wrong",
     }
-    config = apps.config(bootstrap_servers=own_broker.secure_bootstrap_servers, client=security)
+    config = either.config(bootstrap_servers=own_broker.secure_bootstrap_servers, client=security)
     streams = KafkaStreams(counting("in", "out"), config)
     with pytest.raises(AuthenticationFailed, match="the broker refuses it") as raised:
         streams.start()
@@ -163,17 +163,17 @@ def test_credentials_are_used_and_wrong_ones_refused(apps: Apps, counting: Build
     assert streams.state is State.ERROR
 
     right = replace(config, client={**security, "sasl.password": "secret"})
-    assert apps.run_once(counting("in", "out"), right).metrics()["records-produced-total"] == 1
+    assert either.run_once(counting("in", "out"), right).metrics()["records-produced-total"] == 1
 
 
 def test_a_checkpoint_of_another_application_is_refused(
-    apps: Apps, counting: Build, make_topic: Make, tmp_path: Path
+    batches: Apps, counting: Build, make_topic: Make, tmp_path: Path
 ) -> None:
     topology = counting(make_topic(2, name="in"), make_topic(2, name="out"))
     topics = {topic: 2 for node in topology.nodes.values() if isinstance(node, SourceNode) for topic in node.topics}
     checkpoint = Checkpoint(str(tmp_path))
     checkpoint.remember(checkpoint.compare("before", topology, Plan(topology, topics), 1, "its id"), {})
-    config = apps.config(checkpoint_location=tmp_path)
+    config = batches.config(checkpoint_location=tmp_path)
     streams = KafkaStreams(topology, config)
     with pytest.raises(StreamsError, match="belongs to another application") as raised:
         streams.start()
@@ -182,10 +182,10 @@ def test_a_checkpoint_of_another_application_is_refused(
 
 
 def test_a_checkpoint_of_another_format_is_refused(
-    apps: Apps, counting: Build, make_topic: Make, tmp_path: Path
+    batches: Apps, counting: Build, make_topic: Make, tmp_path: Path
 ) -> None:
     (tmp_path / "millstream").mkdir()
     (tmp_path / "millstream" / "application.json").write_text('{"format": 99}')
-    streams = KafkaStreams(counting(make_topic(2), make_topic(2)), apps.config(checkpoint_location=tmp_path))
+    streams = KafkaStreams(counting(make_topic(2), make_topic(2)), batches.config(checkpoint_location=tmp_path))
     with pytest.raises(StreamsError, match="the format of a newer Millstream"):
         streams.start()

@@ -11,23 +11,20 @@ from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
 
 import cloudpickle
 import pytest
 from confluent_kafka import Message
 
 from millstream import (
-    DefaultProductionExceptionHandler,
     Grouped,
     Materialized,
     Produced,
     Serdes,
     StreamsBuilder,
-    StreamsConfig,
     Topology,
 )
-from millstream.errors import ArgumentError, StreamsError
+from millstream.errors import StreamsError
 from millstream.kafka.admin import Admin
 from millstream.kafka.group_admin import GroupAdmin
 from millstream.kafka.topics import NewTopic
@@ -35,7 +32,7 @@ from millstream.spark.client import KafkaStreams
 from millstream.spark.life import State, UncaughtAction
 from millstream.spark.runtimes.continuous import ContinuousRuntime
 
-from .conftest import PATIENCE, Apps
+from .conftest import PATIENCE, Apps, processes_of_lanes
 from .crashes import wait_until
 
 cloudpickle.register_pickle_by_value(sys.modules[__name__])
@@ -45,10 +42,6 @@ Make = Callable[..., str]
 Produce = Callable[..., None]
 Counts = Callable[..., dict[str, list[int]]]
 Build = Callable[..., Topology]
-
-
-def _config(apps: Apps, **options: Any) -> StreamsConfig:
-    return apps.config(processing_mode="continuous", **options)
 
 
 def _counting_twice(topic: str, out: str, again: str) -> Topology:
@@ -62,21 +55,13 @@ def _counting_twice(topic: str, out: str, again: str) -> Topology:
     return builder.build()
 
 
-def _processes(streams: KafkaStreams) -> dict[int, int]:
-    """The process of each lane."""
-    runtime = streams._runtime
-    assert isinstance(runtime, ContinuousRuntime)
-    assert runtime._job is not None
-    return {lane: hello.process for lane, hello in runtime._job.lanes.items()}
-
-
 @pytest.mark.parametrize("guarantee", ["exactly_once_v2", "at_least_once"])
 def test_it_goes_on_where_it_was(
     apps: Apps, counting: Build, make_topic: Make, produce: Produce, counts: Counts, guarantee: str, admin: Admin
 ) -> None:
     """Files of the machine are used if they are there, and not needed; others see by the group how far it is."""
     topic, out = make_topic(4), make_topic(2)
-    config = _config(apps, processing_guarantee=guarantee)
+    config = apps.config(processing_guarantee=guarantee)
     restored = []
     for number in range(1, 4):
         produce(topic, [(key, "x") for key in KEYS])
@@ -103,18 +88,18 @@ def test_lanes_are_killed(apps: Apps, make_topic: Make, produce: Produce, counts
             rounds += 1
             ended.wait(0.02)
 
-    streams = KafkaStreams(_counting_twice(topic, out, again), _config(apps))
+    streams = KafkaStreams(_counting_twice(topic, out, again), apps.config())
     streams.start()
     feeding = threading.Thread(target=feed, daemon=True)
     feeding.start()
     try:
         wait_until(lambda: streams.metrics()["commit-total"] > 3, "the first commits", 120)
         for lane in range(2):
-            wait_until(lambda: len(_processes(streams)) == 2, "both lanes", 120)
-            before = _processes(streams)
+            wait_until(lambda: len(processes_of_lanes(streams)) == 2, "both lanes", 120)
+            before = processes_of_lanes(streams)
             os.kill(before[lane], signal.SIGKILL)
             wait_until(
-                lambda lane=lane, before=before: _processes(streams).get(lane, before[lane]) != before[lane],  # type: ignore[misc]
+                lambda lane=lane, before=before: processes_of_lanes(streams).get(lane, before[lane]) != before[lane],  # type: ignore[misc]
                 "another process",
                 120,
             )
@@ -136,7 +121,7 @@ def test_a_lane_is_killed_whose_tasks_another_has_in_reserve(
     """The other one goes on at once; the one that Spark starts in its place joins when it is warm."""
     topic, out, again = make_topic(4), make_topic(2), make_topic(2)
     keys = [f"key-{number}" for number in range(1000)]
-    streams = KafkaStreams(_counting_twice(topic, out, again), _config(apps, num_standby_replicas=1))
+    streams = KafkaStreams(_counting_twice(topic, out, again), apps.config(num_standby_replicas=1))
     streams.start()
 
     def is_warm() -> bool:
@@ -153,7 +138,7 @@ def test_a_lane_is_killed_whose_tasks_another_has_in_reserve(
             assert streams.metrics()["restored-records-total"] < 100
             if number < 3:
                 wait_until(is_warm, "standbys", 120)
-                os.kill(_processes(streams)[number - 1], signal.SIGKILL)
+                os.kill(processes_of_lanes(streams)[number - 1], signal.SIGKILL)
     finally:
         streams.close()
 
@@ -163,7 +148,7 @@ def test_two_instances_share_the_work(
 ) -> None:
     """And when one of them ends, the other has all of it."""
     topic, out = make_topic(4), make_topic(2)
-    config = _config(apps)
+    config = apps.config()
     first, second = (KafkaStreams(counting(topic, out), config) for _ in range(2))
 
     def tasks(streams: KafkaStreams) -> set[str]:
@@ -208,7 +193,7 @@ def test_a_function_that_raises(
 
     builder = StreamsBuilder()
     builder.stream(topic).map_values(careful).to(out)
-    topology, config = builder.build(), _config(apps)
+    topology, config = builder.build(), apps.config()
     produce(topic, [("a", "good"), ("a", "bad"), ("a", "good")])
     streams = KafkaStreams(topology, config)
     streams.start()
@@ -251,14 +236,14 @@ def test_a_function_that_hangs(
     builder = StreamsBuilder()
     builder.stream(topic).map_values(slow).to(out)
     produce(topic, [("a", "quick"), ("a", "slow")])
-    with KafkaStreams(builder.build(), _config(apps, max_poll_interval=timedelta(seconds=4))):
+    with KafkaStreams(builder.build(), apps.config(max_poll_interval=timedelta(seconds=4))):
         values = [message.value() for message in consume(out, 2, timeout=PATIENCE.total_seconds())]
     assert values == [b"quick", b"slow"]
 
 
 def test_pause_and_resume(apps: Apps, counting: Build, make_topic: Make, produce: Produce, counts: Counts) -> None:
     topic, out = make_topic(2), make_topic(1)
-    streams = KafkaStreams(counting(topic, out), _config(apps))
+    streams = KafkaStreams(counting(topic, out), apps.config())
     streams.start()
     try:
         produce(topic, [("a", "x")])
@@ -281,7 +266,7 @@ def test_a_topic_that_was_made_again_is_read_from_its_beginning(
 ) -> None:
     """Also if it has become longer than the one before in the meantime."""
     topic, out = make_topic(1), make_topic(1)
-    config = _config(apps)
+    config = apps.config()
     produce(topic, [(key, "x") for key in KEYS])
     apps.run_once(counting(topic, out), config)
     admin.delete_topics([topic])
@@ -291,24 +276,25 @@ def test_a_topic_that_was_made_again_is_read_from_its_beginning(
     assert counts(out) == {key: [1, 2, 3] for key in KEYS}
 
 
-def test_what_cannot_go_on_is_refused(apps: Apps, counting: Build, make_topic: Make, produce: Produce) -> None:
+def test_what_cannot_go_on_is_refused(
+    apps: Apps, batches: Apps, counting: Build, make_topic: Make, produce: Produce, admin: Admin
+) -> None:
     topic, out = make_topic(2), make_topic(1)
-    batches = apps.config()
+    before = batches.config()
     produce(topic, [("a", "x")])
-    apps.run_once(counting(topic, out), batches)
+    batches.run_once(counting(topic, out), before)
     with pytest.raises(StreamsError, match="has run in batches before"):
-        KafkaStreams(counting(topic, out), replace(batches, processing_mode="continuous")).start()
-    config = _config(apps)
+        KafkaStreams(counting(topic, out), replace(before, processing_mode="continuous")).start()
+    config = apps.config()
     apps.run_once(counting(topic, out), config)
     with pytest.raises(StreamsError, match="its state cannot follow"):
         KafkaStreams(counting(topic, out, store="others"), config).start()
-
-    class Own(DefaultProductionExceptionHandler):
-        def handle(self, context: Any, record: Any, error: Any) -> Any:
-            return super().handle(context, record, error)
-
-    with pytest.raises(ArgumentError, match="in batches only"):
-        KafkaStreams(counting(topic, out), _config(apps, production_exception_handler=Own())).start()
+    with pytest.raises(StreamsError, match="has run continuously before"):
+        KafkaStreams(counting(topic, out), replace(config, processing_mode="micro_batch")).start()
+    admin.delete_topics([f"{config.application_id}-slots"])
+    with pytest.raises(StreamsError, match="is not known") as raised:
+        KafkaStreams(counting(topic, out), config).start()
+    assert f"{config.application_id}-counts-changelog" in str(raised.value)
 
 
 def test_nothing_to_do_and_a_record_that_kafka_refuses(
@@ -318,8 +304,12 @@ def test_nothing_to_do_and_a_record_that_kafka_refuses(
     topic, out = make_topic(2), make_topic(1)
     builder = StreamsBuilder()
     builder.stream(topic).map_values(lambda value: value * 2_000_000).to(out)
-    config = _config(apps)
-    assert apps.run_once(builder.build(), config).metrics()["process-total"] == 0
+    config = apps.config()
+    before = KafkaStreams(builder.build(), config).metrics()
+    assert set(before.values()) == {0}
+    found = apps.run_once(builder.build(), config).metrics()
+    assert found.keys() == before.keys()
+    assert found["process-total"] == 0
     produce(topic, [("a", "x")])
     streams = KafkaStreams(builder.build(), config)
     streams.start()

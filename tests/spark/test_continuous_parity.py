@@ -62,7 +62,7 @@ def _groups() -> list[Application]:
 @pytest.fixture(scope="module")
 def host(broker: DetachedBroker, tmp_path_factory: pytest.TempPathFactory) -> Host:
     """What all tests share."""
-    return Host(broker.bootstrap_servers, tmp_path_factory.mktemp("continuous"))
+    return Host(broker.bootstrap_servers, tmp_path_factory.mktemp("continuous"), "continuous")
 
 
 @pytest.fixture(scope="module")
@@ -89,7 +89,7 @@ def _run(host: Host, application: Application, state_dir: Path) -> Run:
     members = application.members
     options = {name: value for name, value in application.options.items() if name != "max_batch_records"}
     disk = state_dir if members[0].disk else None
-    config = host.config(prefix, **options, processing_mode="continuous", state_dir=disk)
+    config = host.config(prefix, **options, state_dir=disk)
     expected = {}
     for member in members:
         alone, _ = build_together([member], without_broker(config), prefix)

@@ -43,7 +43,7 @@ def _joined(clicks: str, views: str, out: str) -> Topology:
     return builder.build()
 
 
-def test_batches_keep_topics_in_step(apps: Apps, make_topic: Make, produce: Produce, consume: Consume) -> None:
+def test_batches_keep_topics_in_step(batches: Apps, make_topic: Make, produce: Produce, consume: Consume) -> None:
     """All of one topic is from the last minutes of the other: taken by count, most of the other would be late."""
     clicks, views, out = make_topic(1), make_topic(1), make_topic(1)
     early = [("k", f"click-{n}", 1_700_000_000_000 + n * MINUTE) for n in range(300)]
@@ -51,7 +51,7 @@ def test_batches_keep_topics_in_step(apps: Apps, make_topic: Make, produce: Prod
     produce(clicks, early)
     produce(views, late)
     topology = _joined(clicks, views, out)
-    streams = apps.run_once(topology, apps.config(max_batch_records=60))
+    streams = batches.run_once(topology, batches.config(max_batch_records=60))
     assert streams.metrics()["commit-total"] >= 10
     with TopologyTestDriver(topology) as driver:
         inputs = {topic: driver.input_topic(topic, Serdes.string, Serdes.string) for topic in (clicks, views)}
@@ -66,14 +66,14 @@ def test_batches_keep_topics_in_step(apps: Apps, make_topic: Make, produce: Prod
 
 
 def test_topics_of_a_pattern_come_and_go(
-    apps: Apps, produce: Produce, consume: Consume, make_topic: Make, admin: Admin
+    either: Apps, produce: Produce, consume: Consume, make_topic: Make, admin: Admin
 ) -> None:
     prefix, out = f"sensor-{uuid.uuid4().hex[:6]}", make_topic(1)
     first, second = f"{prefix}-a", f"{prefix}-b"
     admin.create_topics([NewTopic(first, 1)])
     builder = StreamsBuilder()
     builder.stream(re.compile(f"{prefix}-.*"), TEXT).map_values(str.upper).to(out)
-    streams = KafkaStreams(builder.build(), apps.config())
+    streams = KafkaStreams(builder.build(), either.config())
     states: list[State] = []
     streams.add_state_listener(lambda new, old: states.append(new))
     streams.start()
@@ -93,14 +93,14 @@ def test_topics_of_a_pattern_come_and_go(
 
 
 def test_more_partitions_are_taken_without_state_and_refused_with_it(
-    apps: Apps, counting: Build, produce: Produce, consume: Consume, make_topic: Make, admin: Admin
+    either: Apps, counting: Build, produce: Produce, consume: Consume, make_topic: Make, admin: Admin
 ) -> None:
     topic, out, other = make_topic(1), make_topic(1), make_topic(1)
     builder = StreamsBuilder()
     builder.stream(topic, TEXT).map_values(str.upper).to(out)
     stateless, stateful = (
-        KafkaStreams(builder.build(), apps.config()),
-        KafkaStreams(counting(topic, other), apps.config()),
+        KafkaStreams(builder.build(), either.config()),
+        KafkaStreams(counting(topic, other), either.config()),
     )
     stateless.start()
     stateful.start()

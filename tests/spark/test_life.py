@@ -48,10 +48,10 @@ def finished_batches(config: StreamsConfig) -> tuple[set[str], set[str]]:
 
 
 def test_close_finishes_the_batch_and_the_next_start_goes_on(
-    apps: Apps, counting: Build, make_topic: Make, produce: Produce, counts: Counts, admin: Admin
+    batches: Apps, counting: Build, make_topic: Make, produce: Produce, counts: Counts, admin: Admin
 ) -> None:
     topic, out = make_topic(4), make_topic(4)
-    config = apps.config(max_batch_records=20)
+    config = batches.config(max_batch_records=20)
     produce(topic, [(key, "x") for _ in range(20) for key in KEYS])
     streams = KafkaStreams(counting(topic, out), config)
     states: list[State] = []
@@ -64,15 +64,15 @@ def test_close_finishes_the_batch_and_the_next_start_goes_on(
     assert began == finished
     assert streams.close()  # again
     produce(topic, [("last", "x")])
-    apps.run_once(counting(topic, out), config)
+    batches.run_once(counting(topic, out), config)
     assert counts(out) == {**{key: list(range(1, 21)) for key in KEYS}, "last": [1]}
     places = [(topic, number) for number in range(4)]
     assert admin.committed_offsets(places, config.application_id) == admin.end_offsets(places)
 
 
-def test_pause_and_resume(apps: Apps, counting: Build, make_topic: Make, produce: Produce, counts: Counts) -> None:
+def test_pause_and_resume(batches: Apps, counting: Build, make_topic: Make, produce: Produce, counts: Counts) -> None:
     topic, out = make_topic(2), make_topic(2)
-    streams = KafkaStreams(counting(topic, out), apps.config())
+    streams = KafkaStreams(counting(topic, out), batches.config())
     streams.start()
     try:
         produce(topic, [("a", "x")])
@@ -95,7 +95,7 @@ def test_pause_and_resume(apps: Apps, counting: Build, make_topic: Make, produce
 
 
 def test_a_handler_can_replace_the_query(
-    apps: Apps, make_topic: Make, produce: Produce, consume: Callable[..., list[Message]], tmp_path: Path
+    batches: Apps, make_topic: Make, produce: Produce, consume: Callable[..., list[Message]], tmp_path: Path
 ) -> None:
     topic, out = make_topic(1), make_topic(1)
     mended = tmp_path / "mended"
@@ -114,7 +114,7 @@ def test_a_handler_can_replace_the_query(
         mended.touch()
         return UncaughtAction.REPLACE_THREAD
 
-    streams = KafkaStreams(builder.build(), apps.config())
+    streams = KafkaStreams(builder.build(), batches.config())
     streams.set_uncaught_exception_handler(handle)
     streams.start()
     try:
@@ -145,19 +145,19 @@ def _two_counts(topic: str, out: str, other: str, *, names: tuple[str, str]) -> 
     return builder.build()
 
 
-def test_a_topology_may_grow(apps: Apps, counting: Build, make_topic: Make, produce: Produce, counts: Counts) -> None:
+def test_a_topology_may_grow(either: Apps, counting: Build, make_topic: Make, produce: Produce, counts: Counts) -> None:
     topic, out, other = make_topic(4), make_topic(4), make_topic(4)
-    config = apps.config()
+    config = either.config()
     produce(topic, [(key, "x") for key in KEYS])
-    apps.run_once(counting(topic, out), config)
+    either.run_once(counting(topic, out), config)
     produce(topic, [(key, "x") for key in KEYS])
-    apps.run_once(_two_counts(topic, out, other, names=("counts", "more")), config)
+    either.run_once(_two_counts(topic, out, other, names=("counts", "more")), config)
     assert counts(out) == {key: [1, 2] for key in KEYS}
     assert counts(other) == {key.upper(): [1] for key in KEYS}
 
 
 def test_a_new_source_topic_is_read_from_where_it_should(
-    apps: Apps, make_topic: Make, produce: Produce, counts: Counts
+    either: Apps, make_topic: Make, produce: Produce, counts: Counts
 ) -> None:
     topic, new, out = make_topic(4), make_topic(4), make_topic(4)
 
@@ -172,9 +172,9 @@ def test_a_new_source_topic_is_read_from_where_it_should(
         )
         return builder.build()
 
-    config = apps.config()
+    config = either.config()
     produce(topic, [(key, "x") for key in KEYS])
-    apps.run_once(build(topic), config)
+    either.run_once(build(topic), config)
     produce(new, [(key, "x") for key in KEYS])
-    apps.run_once(build(topic, new), config)
+    either.run_once(build(topic, new), config)
     assert counts(out) == {key: [1, 2] for key in KEYS}

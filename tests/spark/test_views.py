@@ -52,9 +52,9 @@ def topology(topic: str) -> Topology:
 
 @pytest.mark.usefixtures("no_lane_is_left")
 def test_a_running_application_is_asked(
-    apps: Apps, make_topic: Callable[..., str], produce: Callable[..., None]
+    either: Apps, make_topic: Callable[..., str], produce: Callable[..., None]
 ) -> None:
-    topic, config = make_topic(2, name="in"), apps.config()
+    topic, config = make_topic(2, name="in"), either.config()
     chance = random.Random(11)
     records = [(str(at), chance.choice(WORDS), START + chance.randrange(600_000)) for at in range(600)]
     made = topology(topic)

@@ -123,12 +123,13 @@ def closing_line(totals: Mapping[str, float]) -> str:
     """What an application did, once it has stopped.
 
     >>> closing_line({"process-total": 1200, "commit-total": 1, "records-produced-total": 7})
-    'stopped after 1,200 records in 1 batch, 7 written'
+    'stopped after 1,200 records in 1 commit, 7 written'
     """
-    records, batches = totals["process-total"], totals["commit-total"]
+    records, commits = totals["process-total"], totals["commit-total"]
+    one, several = ("batch", "batches") if "batch-seconds" in totals else ("commit", "commits")
     return (
-        f"stopped after {records:,.0f} record{'' if records == 1 else 's'} in {batches:,.0f} "
-        f"batch{'' if batches == 1 else 'es'}, {totals['records-produced-total']:,.0f} written"
+        f"stopped after {records:,.0f} record{'' if records == 1 else 's'} in {commits:,.0f} "
+        f"{one if commits == 1 else several}, {totals['records-produced-total']:,.0f} written"
     )
 
 

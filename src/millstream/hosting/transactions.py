@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 from confluent_kafka import KafkaError as ClientError
 from confluent_kafka import KafkaException, Message, Producer, TopicPartition
 
+from millstream.config import StreamsConfig, client_properties
 from millstream.kafka.errors import may_pass, translate
 from millstream.task.records import OutputRecord
 
@@ -36,6 +37,18 @@ PRODUCER_SETTINGS = {
     "queue.buffering.max.kbytes": "262144",
     "batch.num.messages": "100000",
 }
+#: Properties by which a user may choose to do without an order that survives failures.
+_LOOSE = frozenset(
+    {
+        "acks",
+        "enable.idempotence",
+        "max.in.flight",
+        "max.in.flight.requests.per.connection",
+        "message.send.max.retries",
+        "request.required.acks",
+        "retries",
+    }
+)
 #: What Kafka says to who was the owner of partitions, or of a transactional id, and is not any more.
 FENCED = frozenset(
     {
@@ -57,6 +70,14 @@ _NO_REFUSALS = frozenset(
         ClientError._FATAL,
     }
 )
+
+
+def order_settings(config: StreamsConfig) -> dict[str, str]:
+    """What keeps records in their order, as Java's clients do by default, unless the user wants it otherwise.
+
+    Without it a record that is sent again can come after the one behind it.
+    """
+    return {"enable.idempotence": "true"} if _LOOSE.isdisjoint(client_properties(config, "producer")) else {}
 
 
 class ProducerStuck(BaseException):

@@ -15,18 +15,18 @@ from pyspark.sql import SparkSession
 
 from millstream.config import StreamsConfig
 from millstream.errors import MillstreamError, NotReady, StreamsError
+from millstream.hosting.hanging import HangingTransactions
 from millstream.kafka.embedded import with_broker
 from millstream.server.guard import Application, Surrounding
 from millstream.server.settings import ServerSettings
 from millstream.spark.driver.metrics import MetricsServer
 from millstream.spark.life import NOT_ASKED, Life, State, StateListener, UncaughtAction, UncaughtExceptionHandler
 from millstream.spark.numbers import Numbers
-from millstream.spark.runtimes.choice import runtime_for
+from millstream.spark.runtimes.choice import numbers_before, runtime_for
 from millstream.spark.runtimes.runtime import Runtime
 from millstream.spark.startup import preflight
 from millstream.spark.startup.session import spark_session
-from millstream.spark.startup.signals import StopSignals, say
-from millstream.spark.topics.hanging import HangingTransactions
+from millstream.spark.startup.signals import STOPPING, StopSignals, say
 from millstream.task.watching.watch import Seen
 from millstream.topology.topology import Topology
 from millstream.views.answers import KeyMetadata, PartitionLag, StoreMetadata
@@ -209,7 +209,7 @@ class KafkaStreams:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if kind is KeyboardInterrupt:
-            say("stopping after this batch ...")
+            say(STOPPING)
         self._signals.stopping()
         try:
             self.close()
@@ -224,8 +224,9 @@ class KafkaStreams:
         return self._running.statistics
 
     def metrics(self) -> dict[str, float]:
-        """Numbers of the whole application, by Kafka Streams' names where there are such; none before it is started."""
-        return {} if self._runtime is None else self._runtime.statistics.totals()
+        """Numbers of the whole application, by Kafka Streams' names where there are such; zeros before the start."""
+        numbers = numbers_before(self._config) if self._runtime is None else self._runtime.statistics
+        return numbers.totals()
 
     def tasks(self) -> dict[str, dict[str, Any]]:
         """What each task last reported: its records, dropped ones, stream time, state and next offsets."""

@@ -19,6 +19,7 @@ from millstream.changelogs import changelogs_of, new_topics
 from millstream.config import StreamsConfig
 from millstream.errors import CheckpointDamaged, StreamsError
 from millstream.hosting.lanes.notes import slots_topic
+from millstream.hosting.written import made_topics, written_topics
 from millstream.kafka.admin import Admin
 from millstream.kafka.topics import progress_topic
 from millstream.spark.calls import client as lane_client
@@ -37,12 +38,11 @@ from millstream.spark.exchange.parcels import unpack
 from millstream.spark.exchange.waves import wave_function
 from millstream.spark.plan import Plan
 from millstream.spark.program import Program
-from millstream.spark.startup.cluster import check_executors, wait_for_executors
+from millstream.spark.startup.cluster import check_checkpoint, wait_for_executors
 from millstream.spark.startup.session import is_here, lanes_of
 from millstream.spark.state.checkpoint import Checkpoint, Remembered, checkpoint_location, run_name
 from millstream.spark.state.origin import Origin
 from millstream.spark.state.storage import spark_url
-from millstream.spark.topics.written import made_topics, written_topics
 from millstream.task.watching.watch import Seen
 from millstream.topology.nodes import SourceNode
 from millstream.topology.topology import Topology
@@ -150,7 +150,7 @@ def launch(topology: Topology, config: StreamsConfig, session: SparkSession, own
         here = is_here(str(session.sparkContext.master))
         if not here:
             wait_for_executors(session)
-            check_executors(session, checkpoint_location(config), config.spark)
+            check_checkpoint(session, checkpoint_location(config), config.spark)
         lanes = min(lanes_of(session), max(1, len(plan.tasks)))
         checkpoint = Checkpoint(checkpoint_location(config), config.spark)
         remembered = checkpoint.compare(config.application_id, topology, plan, lanes, ownership.checkpoint)

@@ -13,6 +13,7 @@ from millstream.hosting import transactions
 from millstream.hosting.lanes import keeping
 from millstream.hosting.lanes.reading import inputs
 from millstream.hosting.lanes.writing import outputs
+from millstream.hosting.refusals import Refusal
 
 from .conftest import LaneService, until
 
@@ -238,7 +239,8 @@ def late_once(monkeypatch: pytest.MonkeyPatch, topic: str) -> None:
             delivering(producer, refused, stalled)
         else:
             said.append(True)
-            refused().append(outputs.Refused(topic, KafkaError(KafkaError._MSG_TIMED_OUT, "too late")))
+            late = KafkaError(KafkaError._MSG_TIMED_OUT, "too late")
+            refused()._refusals.append(Refusal(None, topic, 0, None, 0, late, here=False))
 
     monkeypatch.setattr(outputs, "deliver", deliver)
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from confluent_kafka import Message
-from tests.spark.conftest import lanes
+from tests.spark.conftest import processes_of_lanes
 from tests.spark.crashes import wait_until
 
 from millstream import StreamsBuilder, Topology
@@ -30,15 +30,6 @@ def built(parts: Iterable[Part]) -> Topology:
     for part in parts:
         part(builder)
     return builder.build()
-
-
-def kill_lanes() -> int:
-    """Kill -9 all lanes of this process; answers how many there were."""
-    found = lanes()
-    for pid in found:
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(pid, signal.SIGKILL)
-    return len(found)
 
 
 class Live:
@@ -62,6 +53,14 @@ class Live:
         if self._streams.failure is not None:
             raise self._streams.failure
         return self._streams.metrics()["commit-total"]
+
+    def kill_lanes(self) -> int:
+        """Kill -9 all lanes of the application; answers how many there were."""
+        found = processes_of_lanes(self._streams).values()
+        for pid in found:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        return len(found)
 
     def wait_for_more_than(self, commits: float) -> None:
         """Until the application has committed something more than before."""

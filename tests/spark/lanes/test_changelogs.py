@@ -120,7 +120,7 @@ def classpath() -> str:
 
 
 def test_kafka_streams_restores_our_changelogs(
-    apps: Apps,
+    batches: Apps,
     make_topic: Callable[..., str],
     produce: Callable[..., None],
     broker: DevBroker,
@@ -128,10 +128,10 @@ def test_kafka_streams_restores_our_changelogs(
     tmp_path: Path,
 ) -> None:
     topic, records = make_topic(1, name="in"), some(400, seed=3)
-    config = apps.config(statestore_cache_max_bytes=10_000_000)
+    config = batches.config(statestore_cache_max_bytes=10_000_000)
     for half in (records[:200], records[200:]):
         produce(topic, half)
-        apps.run_once(topology(topic), config)
+        batches.run_once(topology(topic), config)
     assert config.application_id is not None
     command = [find_java(), "-cp", classpath, "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn", "RestorePeer"]
     command += [broker.bootstrap_servers, config.application_id, topic, str(tmp_path), *KEYS]
@@ -142,16 +142,16 @@ def test_kafka_streams_restores_our_changelogs(
 
 
 def test_changelogs_have_the_settings_of_kafka_streams(
-    apps: Apps,
+    batches: Apps,
     make_topic: Callable[..., str],
     produce: Callable[..., None],
     consume: Callable[..., list[Message]],
     broker: DevBroker,
 ) -> None:
     topic = make_topic(3, name="in")
-    config = apps.config()
+    config = batches.config()
     produce(topic, some(10, seed=4))
-    apps.run_once(topology(topic), config)
+    batches.run_once(topology(topic), config)
     with closing(Admin(StreamsConfig(application_id="look", bootstrap_servers=broker.bootstrap_servers))) as admin:
         made = {name: count for name, count in admin.topics().items() if name.endswith("-changelog")}
         assert {
@@ -179,9 +179,9 @@ def test_changelogs_have_the_settings_of_kafka_streams(
 
 
 def test_what_is_not_logged_has_no_changelog(
-    apps: Apps, make_topic: Callable[..., str], produce: Callable[..., None], broker: DevBroker
+    batches: Apps, make_topic: Callable[..., str], produce: Callable[..., None], broker: DevBroker
 ) -> None:
-    topic, config = make_topic(1, name="in"), apps.config(topology_optimization="all")
+    topic, config = make_topic(1, name="in"), batches.config(topology_optimization="all")
     builder = StreamsBuilder()
     builder.table(topic, TEXTS, Materialized("table"))
     other = make_topic(1, name="other")
@@ -189,7 +189,7 @@ def test_what_is_not_logged_has_no_changelog(
     grouped.count(materialized=Materialized("forgotten", logging=False))
     produce(topic, [("k", "v")])
     produce(other, [("k", "v")])
-    apps.run_once(builder.build(config), config)
+    batches.run_once(builder.build(config), config)
     with closing(Admin(StreamsConfig(application_id="look", bootstrap_servers=broker.bootstrap_servers))) as admin:
         assert not [
             name for name in admin.topics() if name.startswith(f"{config.application_id}-") and "changelog" in name

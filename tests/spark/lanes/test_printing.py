@@ -28,7 +28,7 @@ def _says(key: str, value: str) -> None:
 
 @pytest.mark.usefixtures("no_lane_is_left")
 def test_what_functions_say_comes_out_at_the_driver(
-    apps: Apps,
+    either: Apps,
     make_topic: Callable[..., str],
     produce: Callable[..., Any],
     capsys: pytest.CaptureFixture[str],
@@ -39,7 +39,7 @@ def test_what_functions_say_comes_out_at_the_driver(
     builder = StreamsBuilder()
     builder.stream(topic).peek(_says).print(label="order")
     with caplog.at_level(logging.INFO, "orders"):
-        apps.run_once(builder.build(), apps.config()).close()
+        either.run_once(builder.build(), either.config()).close()
     lines = capsys.readouterr().err.splitlines()
     assert [line for line in lines if line.startswith("task ")] == ["task 0_1: seen a", "task 0_1: [order]: k, a"]
     said = {record.name: record.getMessage() for record in caplog.records}
@@ -59,12 +59,12 @@ class _Closes(Processor[Any, Any, Any, Any]):
 
 @pytest.mark.usefixtures("no_lane_is_left")
 def test_what_processors_say_when_they_are_closed_is_not_lost(
-    apps: Apps, make_topic: Callable[..., str], produce: Callable[..., Any], capsys: pytest.CaptureFixture[str]
+    either: Apps, make_topic: Callable[..., str], produce: Callable[..., Any], capsys: pytest.CaptureFixture[str]
 ) -> None:
     topic = make_topic(partitions=2)
     for partition in range(2):
         produce(topic, [(b"k", b"a")], partition=partition)
     builder = StreamsBuilder()
     builder.stream(topic).process(_Closes)
-    apps.run_once(builder.build(), apps.config()).close()
+    either.run_once(builder.build(), either.config()).close()
     assert capsys.readouterr().err.count("closed\n") == 2

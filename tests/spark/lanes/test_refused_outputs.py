@@ -286,19 +286,21 @@ def test_the_default_handler_costs_outputs_nothing(bench: Callable[..., Bench], 
 
 
 def test_on_spark_the_application_goes_on_if_the_handler_says_so(
-    apps: Apps, make_topic: Make, produce: Produce, consume: Consume
+    either: Apps, make_topic: Make, produce: Produce, consume: Consume
 ) -> None:
     source, out = make_topic(2), make_topic(2, max_message_bytes="100000")
     texts = [str(number) for number in range(100)]
     produce(source, [*((text, text) for text in texts[:50]), ("big", LARGE), *((text, text) for text in texts[50:])])
-    config = apps.config(production_exception_handler=GoOn())
-    assert apps.run_once(copying(source, out), config).metrics()["dropped-records-total"] == 1
+    config = either.config(production_exception_handler=GoOn())
+    assert either.run_once(copying(source, out), config).metrics()["dropped-records-total"] == 1
     assert sorted(values(consume(out)), key=int) == texts
 
-    strict = KafkaStreams(copying(source, out), apps.config())
+    strict = KafkaStreams(copying(source, out), either.config())
     strict.start(once=True)
-    with pytest.raises(ProductionError, match="an output record is too large"):
+    with pytest.raises(ProductionError, match="an output record is too large") as raised:
         strict.wait(PATIENCE)
+    assert f"topic '{out}'" in str(raised.value)
+    assert "key b'big', 150,003 bytes: the topic takes at most 100,000" in str(raised.value)
 
 
 def test_a_batch_that_is_too_large_without_a_record_that_is(bench: Callable[..., Bench], make_topic: Make) -> None:

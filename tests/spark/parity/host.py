@@ -15,6 +15,7 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, Topi
 from pyspark.sql import SparkSession
 
 from millstream import Serdes, StreamsConfig, Topology
+from millstream.config import ProcessingMode
 from millstream.kafka.admin import Admin
 from millstream.kafka.topics import NewTopic
 from millstream.spark.client import KafkaStreams
@@ -32,10 +33,12 @@ class Host:
     Args:
         bootstrap_servers: the broker.
         directory: for checkpoints.
+        mode: how applications run.
     """
 
-    def __init__(self, bootstrap_servers: str, directory: Path) -> None:
+    def __init__(self, bootstrap_servers: str, directory: Path, mode: ProcessingMode) -> None:
         self.bootstrap_servers = bootstrap_servers
+        self.mode = mode
         self._directory = directory
         self._run = uuid.uuid4().hex[:6]
         self._numbers = itertools.count()
@@ -59,6 +62,7 @@ class Host:
         return StreamsConfig(
             application_id=application_id,
             bootstrap_servers=self.bootstrap_servers,
+            processing_mode=self.mode,
             checkpoint_location=self._directory / application_id,
             **{
                 "default_key_serde": Serdes.string,

@@ -143,8 +143,8 @@ def test_a_running_one_is_stopped_and_a_stopping_one_says_so(
     os.kill(os.getpid(), signal.SIGTERM)
     signals.over()
     first, *others = capsys.readouterr().err.splitlines()
-    assert first.startswith("stopping after this batch ...; Ctrl-C again stops at once")
-    assert others == ["stopping after this batch ..."] * 2
+    assert first.startswith("stopping after what is under way ...; Ctrl-C again stops at once")
+    assert others == ["stopping after what is under way ..."] * 2
     assert received == []
 
 

@@ -27,7 +27,7 @@ from millstream.cli.listening import (
 from millstream.cli.loading import load_application
 from millstream.cli.logs import LogFormat, set_up_logging
 from millstream.cli.progress import Now, Teller, closing_line, watch
-from millstream.config import StreamsConfig
+from millstream.config import ProcessingMode, StreamsConfig
 from millstream.spark.client import KafkaStreams
 from millstream.spark.life import State
 from millstream.spark.startup.preflight import check
@@ -49,7 +49,10 @@ def run(
     archives: Archives = None,
     threads: Annotated[int | None, typer.Option(help="cores to use without --master")] = None,
     exactly_once: Annotated[bool, typer.Option("--exactly-once", help="instead of at least once")] = False,
-    checkpoint: Annotated[str | None, typer.Option(help="where a restart finds what it needs")] = None,
+    processing_mode: Annotated[
+        ProcessingMode | None, typer.Option(help="continuous, or batches with a checkpoint")
+    ] = None,
+    checkpoint: Annotated[str | None, typer.Option(help="where a restart finds what it needs, in batches")] = None,
     once: Annotated[bool, typer.Option("--once", help="process what is there and stop")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="tell nothing of the progress")] = False,
     log_format: Annotated[LogFormat, typer.Option(help="how log lines look")] = LogFormat.TEXT,
@@ -81,6 +84,7 @@ def run(
         "application_id": application_id,
         "master": master,
         "num_stream_threads": threads,
+        "processing_mode": processing_mode,
         "checkpoint_location": checkpoint,
         "processing_guarantee": "exactly_once_v2" if exactly_once else None,
     }
@@ -99,7 +103,7 @@ def run(
     teller, stop = Teller(Console(stderr=True, highlight=False, soft_wrap=True)), threading.Event()
     signals = StopSignals(signal.SIGINT, signal.SIGTERM)
     signals.starting()
-    teller.tell(f"starting {config.application_id}; its checkpoint is {checkpoint_location(config)}")
+    teller.tell(f"starting {config.application_id}; {_where_it_stands(config)}")
     streams.start(once=once)
     signals.running(stop.set)
     if worker is not None and not once:
@@ -121,6 +125,12 @@ def _console() -> type[ApplicationConsole]:
     from millstream.console.application.console import ApplicationConsole  # slow, and few want it
 
     return ApplicationConsole
+
+
+def _where_it_stands(config: StreamsConfig) -> str:
+    if config.processing_mode == "continuous":
+        return "where it stands is in Kafka"
+    return f"its checkpoint is {checkpoint_location(config)}"
 
 
 def _now(streams: KafkaStreams) -> Now | None:

@@ -117,13 +117,10 @@ class ApplicationConsoleApp(ConsoleApp):
 
     def _noted(self) -> Figures:
         metrics = self._running.metrics()
-        return {
-            self._name: {
-                "processed": metrics["process-total"],
-                "lag": metrics["records-lag"],
-                "batch": metrics["batch-seconds"],
-            }
-        }
+        found = {"processed": metrics["process-total"], "lag": metrics["records-lag"]}
+        if "batch-seconds" in metrics:  # continuously there are no batches
+            found["batch"] = metrics["batch-seconds"]
+        return {self._name: found}
 
     def _session(self, request: Request) -> Any:
         asker = asker_of(request)
@@ -156,8 +153,9 @@ class ApplicationConsoleApp(ConsoleApp):
                     "processed": int(metrics["process-total"]),
                     "rate": self.history.rates().get(self._name),
                     "lag": int(metrics["records-lag"]),
-                    "batchSeconds": metrics["batch-seconds"],
-                    "batchRecords": int(metrics["batch-records"]),
+                    "commits": int(metrics["commit-total"]),
+                    "batchSeconds": metrics.get("batch-seconds"),
+                    "batchRecords": metrics.get("batch-records"),
                     "dropped": int(metrics["dropped-records-total"]),
                     "errors": [] if running.failure is None else [str(running.failure)],
                 }

@@ -6,18 +6,24 @@ import logging
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from weakref import WeakKeyDictionary
 
 from confluent_kafka import TopicPartition
 
-from millstream.errors import FencedError, ProductionError
+from millstream.errors import FencedError, ProductionError, StreamsError
 from millstream.hosting.lanes.hosted_task import HostedTask
 from millstream.hosting.lanes.keeping import Keeping, KnownQuery
 from millstream.hosting.lanes.membership import Membership
 from millstream.hosting.lanes.messages import Event, Stopped
 from millstream.hosting.lanes.query import HostedQuery, HostedTaskId
-from millstream.hosting.lanes.writing.outputs import Outputs, Refused
+from millstream.hosting.lanes.reading.inputs import Inputs
+from millstream.hosting.lanes.settings import LaneSettings
+from millstream.hosting.lanes.writing.outputs import Outputs
 from millstream.hosting.lanes.writing.plain_outputs import PlainOutputs
+from millstream.hosting.refusals import Refusal, told
+from millstream.hosting.sure_writing import SureWriting
 from millstream.kafka.admin import Partition
+from millstream.task.errors.handling import asks_about_refused
 from millstream.task.records import OutputRecord
 
 log = logging.getLogger("millstream.lanes")
@@ -52,6 +58,10 @@ class _Finished:
         """How far it is in its inputs."""
         return self.task.positions.items()
 
+    def writes(self, topic: str) -> bool:
+        """Whether something of it goes to a topic."""
+        return any(record[0] == topic for record in self.records)
+
     @property
     def is_there(self) -> bool:
         """Whether the task is still this lane's, and has not failed."""
@@ -62,25 +72,25 @@ class Committing:
     """One transaction after the other, each with all that tasks have to say.
 
     Args:
-        topic: the topic of slots.
+        settings: which lane it is.
         keeping: the tasks.
         outputs: where they write.
         membership: the lane among the others.
         tell: hears of queries that are stopped.
-        commits_inputs: the group tells how far tasks are in their inputs, for people to look at.
     """
 
     def __init__(
         self,
-        topic: str,
+        settings: LaneSettings,
         keeping: Keeping,
         outputs: Outputs | PlainOutputs,
         membership: Membership,
         tell: Callable[[Event], None],
-        *,
-        commits_inputs: bool,
     ) -> None:
-        self._topic = topic
+        self._config = settings.config
+        self._topic = settings.topic
+        #: The group tells how far tasks are in their inputs, for people to look at.
+        self._commits_inputs = settings.is_application
         self._keeping = keeping
         self._outputs = outputs
         self._membership = membership
@@ -90,12 +100,14 @@ class Committing:
         self._dirty_since: float | None = None
         self._is_rejoining = False
         self._is_leaving = False
-        self._commits_inputs = commits_inputs
+        self._asks = asks_about_refused(settings.config)
         #: How many records have come since the last commit, and how long that took.
         self._came = 0
         self._took = 0.0
         #: Before then nothing that is known of is to be committed.
         self._due_at = 0.0
+        #: How far the group was told that tasks are which have nothing to do.
+        self._reached: WeakKeyDictionary[HostedTask, dict[Partition, int]] = WeakKeyDictionary()
         #: How often something was committed.
         self.commits = 0
         #: See `Figures.times`.
@@ -151,6 +163,26 @@ class Committing:
         self.commit(only_due=True)
         self._took = time.monotonic() - now
         return True
+
+    def tell_reached(self, known: KnownQuery, inputs: Inputs) -> None:
+        """Have the group tell of tasks with nothing to do that they are at the end of their inputs.
+
+        Behind the last record may be the end of a transaction: who looks at the group would see a lag for ever.
+        """
+        if not self._commits_inputs:
+            return
+        offsets: list[TopicPartition] = []
+        for task in known.tasks.values():
+            if task.is_dirty or task.has_records:
+                continue
+            told = self._reached.setdefault(task, {})
+            for at in task.id.inputs:
+                end = inputs.reached(task, at)
+                if end is not None and end > max(told.get(at, 0), task.positions[at]):
+                    told[at] = end
+                    offsets.append(TopicPartition(*at, end))
+        if offsets:
+            self._membership.commit(offsets)
 
     def before_leaving(self) -> None:
         """Commit while the group waits for this lane to let slots go."""
@@ -223,8 +255,12 @@ class Committing:
             try:
                 offsets = [TopicPartition(self._topic, slot, 1) for slot in slots]
                 if self._commits_inputs:
-                    offsets += [TopicPartition(*at, offset) for entry in still for at, offset in entry.positions]
-                self._outputs.commit(records, offsets, self._membership)
+                    offsets += [
+                        TopicPartition(*at, max(offset, self._reached.get(entry.task, {}).get(at, 0)))
+                        for entry in still
+                        for at, offset in entry.positions
+                    ]
+                self._write(records, offsets, still)
                 self.commits += 1
                 begun, first, _ = self.times
                 if begun:
@@ -238,13 +274,35 @@ class Committing:
                 self._rejoin()
             except ProductionError as error:
                 log.warning("%s", error)
-                if isinstance(error, Refused):
+                if error.topic is not None:
                     for entry in still:
-                        if entry.is_there and any(record[0] == error.topic for record in entry.records):
+                        if entry.is_there and entry.writes(error.topic):
                             self._keeping.fail(entry.known, error)
                 else:  # Kafka may have all of it: its word did not come
                     self._keeping.doubt(slots)
                 return False
+            except StreamsError as error:  # a handler's own
+                for entry in still:
+                    if entry.is_there and asks_about_refused(entry.known.query.config):
+                        self._keeping.fail(entry.known, error)
+                return False
+
+    def _write(self, records: list[OutputRecord], offsets: list[TopicPartition], done: list[_Finished]) -> None:
+        """Write what tasks have to say, but for records that Kafka refuses and their handler leaves out."""
+
+        def tell(refusal: Refusal) -> ProductionError:
+            topologies = [entry.known.query.topology for entry in done if entry.writes(refusal.topic)]
+            return told(refusal, self._config, topologies)
+
+        writing = SureWriting(self._outputs, tell, asks=self._asks)
+        try:
+            writing.write(records)
+            writing.commit(lambda: self._outputs.commit(offsets, self._membership))
+        except Exception:
+            self._outputs.start_over()
+            raise
+        if writing.count != len(records):  # some were left out, or became dead letters
+            done[0].known.counted["written"] += writing.count - len(records)
 
     def _rejoin(self) -> None:
         """Others have come or gone, and this lane does not know yet which slots it has now: hear of it."""

@@ -345,12 +345,12 @@ class HostedTask:
         note = decode_task(known.task)
         logs: dict[Partition, list[StateStore]] = {}
         for name, log in self._logs.items():
-            before, now = note.changelogs.get(name, ""), self.query.changelog_ids.get(name, "")
-            if before != now:
+            now = self.query.changelog_ids.get(name, "")
+            if note.changelogs.get(name, now) != now:  # a store that is not noted is new
                 raise StateStoreError(
                     f"the changelog of store '{name}' is not the one that was written",
                     detail=f"{log.topic} was deleted and made again",
-                    hint="drop the query and create it again",
+                    hint="begin anew: drop the query and create it again, or `millstream reset` the application",
                 )
             logs.setdefault((log.topic, self.id.partition), []).append(stores[name])
         if logs:

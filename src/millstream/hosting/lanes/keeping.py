@@ -14,6 +14,7 @@ from pathlib import Path
 
 from millstream.config import StreamsConfig
 from millstream.errors import MillstreamError
+from millstream.hosting.copartitioning import KeyPlaces
 from millstream.hosting.error_parts import ErrorParts
 from millstream.hosting.lanes import notes
 from millstream.hosting.lanes.global_tables import GlobalTables
@@ -57,6 +58,8 @@ class KnownQuery:
     told: Figures | None = None
     #: Somebody looks, or did.
     watch: Watch | None = None
+    #: Looks at the first keys of its joined topics, if it is an application.
+    key_places: KeyPlaces | None = None
     #: What tasks have done that are not here any more; see `HostedTask.counted`.
     counted: Counter[str] = field(default_factory=Counter)
 

@@ -23,6 +23,7 @@ from millstream.hosting.lanes.messages import (
     Close,
     Event,
     Look,
+    Looked,
     Order,
     Pause,
     Resume,
@@ -38,6 +39,7 @@ from millstream.hosting.lanes.rubbish import Rubbish
 from millstream.hosting.lanes.settings import LaneSettings
 from millstream.hosting.lanes.writing.outputs import Outputs
 from millstream.hosting.lanes.writing.plain_outputs import PlainOutputs
+from millstream.hosting.refusals import raise_if_deleted
 
 _IDLE_SECONDS = 0.1
 #: While there is work, figures are told so often; when it is done, a little after the last time.
@@ -60,11 +62,13 @@ class Lane:
         self._inputs = Inputs(lambda: Feed(settings.config))
         self._outputs: Outputs | PlainOutputs
         if settings.config.exactly_once:
-            self._outputs = Outputs(settings.config, f"{settings.service}-{settings.name}")
+            self._outputs = Outputs(settings.config, f"{settings.service}-{settings.name}", self._raise_if_deleted)
         else:
             self._outputs = PlainOutputs(settings.config, settings.topic)
         self._keeping = Keeping(settings, self._inputs, tell)
         self._told_figures = 0.0
+        #: When the next wall-clock punctuator is due, in milliseconds.
+        self._due: int | None = None
         self._closing = False
 
     def order(self, order: Order) -> None:
@@ -77,12 +81,11 @@ class Lane:
         self._outputs.open()
         membership = Membership(settings, may_join=keeping.may_join, gained=keeping.gain, lost=self._lost)
         self._committing = Committing(
-            settings.topic,
+            settings,
             keeping,
             self._outputs,
             membership,
             self._tell,
-            commits_inputs=settings.is_application,
         )
         try:
             with Rubbish() as rubbish:
@@ -140,7 +143,11 @@ class Lane:
         if replaced is not None:
             self._committing.commit()
             self._keeping.close_tasks(replaced)
-        queries[query.id] = KnownQuery(query, is_paused=replaced is not None and replaced.is_paused)
+        queries[query.id] = KnownQuery(
+            query,
+            is_paused=replaced is not None and replaced.is_paused,
+            key_places=query.key_places() if self._settings.is_application else None,
+        )
 
     def _stop_query(self, query_id: str, *, for_good: bool) -> None:
         known = self._keeping.queries.get(query_id)
@@ -172,6 +179,8 @@ class Lane:
         """Process what has come; answers how many records that were."""
         keeping, count, touched = self._keeping, 0, dict[HostedTask, None]()
         seconds = min(self._committing.patience, _IDLE_SECONDS) if self._committing.is_needed else _IDLE_SECONDS
+        if self._due is not None:
+            seconds = min(seconds, max(0.0, self._due / 1000 - time.time()))
         for reader, partition, records in self._inputs.poll(seconds):
             task: HostedTask | GlobalTables = reader  # type: ignore[assignment]  # there are no other readers
             known = keeping.queries.get(task.query.id)
@@ -184,16 +193,24 @@ class Lane:
                 continue
             if isinstance(task, GlobalTables):
                 continue
+            if known.key_places is not None:
+                known.key_places.look(partition, records)
             touched[task] = None
             if task.is_full(partition):
                 self._inputs.remove(task, partition)
         self._inputs.came(count)
         now = int(time.time() * 1000)
+        self._due = None
         for known, task in keeping.tasks():
+            if known.is_paused:
+                continue
             due = task.next_punctuation
             is_due = due is not None and due <= now
-            if not known.is_paused and (is_due or task in touched or task.has_records):
+            if is_due or task in touched or task.has_records:
                 self._process(known, task, punctuates=is_due)
+                due = task.next_punctuation
+            if due is not None and (self._due is None or due < self._due):
+                self._due = due
         if touched:
             self._committing.wanted()
         return count
@@ -213,6 +230,11 @@ class Lane:
             if not task.is_full(partition):
                 self._inputs.add(task, partition)
 
+    def _raise_if_deleted(self) -> None:
+        """Raise an error if a topic that queries write is gone."""
+        for known in self._keeping.queries.values():
+            raise_if_deleted(known.query.config, known.query.topology)
+
     # --- telling
 
     def _tell_figures(self, *, is_idle: bool) -> None:
@@ -224,6 +246,11 @@ class Lane:
             if known.watch is not None and known.watch.is_on:
                 self._tell(Watched(query_id, known.watch.seen()))
             standbys, is_settled = self._keeping.standby_lags(query_id), self._keeping.is_settled(known)
+            keys = None if known.key_places is None else known.key_places.take()
+            if keys is not None:
+                self._tell(Looked(query_id, keys))
+            if is_idle:
+                self._committing.tell_reached(known, self._inputs)
             figures = figures_of(known, self._inputs, standbys, is_settled=is_settled)
             if figures.counted.get("processed"):
                 figures = replace(figures, commits=self._committing.commits, times=self._committing.times)

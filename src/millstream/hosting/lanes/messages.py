@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
+from millstream.hosting.copartitioning import KeysSeen
 from millstream.hosting.error_parts import ErrorParts
 from millstream.hosting.lanes.query import HostedQuery
 from millstream.task.watching.watch import Seen
@@ -129,4 +130,12 @@ class Watched:
     seen: Seen
 
 
-Event: TypeAlias = Stopped | Failed | Figures | Watched
+@dataclass(frozen=True)
+class Looked:
+    """Where the first keys lie that a lane has read of a query's joined topics, since it last told."""
+
+    query: str
+    keys: KeysSeen
+
+
+Event: TypeAlias = Stopped | Failed | Figures | Watched | Looked

@@ -18,6 +18,20 @@ from millstream.topology.partitions import resolve_partitions
 from millstream.topology.topology import Topology
 
 
+def planned(query_id: str, topology: Topology, config: StreamsConfig, external: Mapping[str, int]) -> HostedQuery:
+    """A query with the topics that it will have; nothing is made yet.
+
+    Args:
+        query_id: its name.
+        topology: what it does.
+        config: how, and under which `application_id`.
+        external: the topics on the broker, and how many partitions they have.
+    """
+    between = {f"{config.application_id}-{name}": n for name, n in resolve_partitions(topology, external).items()}
+    # Also those that are only written: functions of users may ask how many partitions a topic has.
+    return HostedQuery(query_id, topology, config, {**external, **between}, {})
+
+
 def prepare(
     query_id: str,
     topology: Topology,
@@ -39,12 +53,8 @@ def prepare(
         MillstreamError: an input is missing, or something does not fit.
     """
     application = config.application_id
-    external = admin.topics()
-    internal = resolve_partitions(topology, external)
-    between = [repartition_topic(f"{application}-{name}", count) for name, count in internal.items()]
-    # Also those that are only written: functions of users may ask how many partitions a topic has.
-    counts = {**external, **{topic.name: topic.partitions for topic in between}}
-    query = HostedQuery(query_id, topology, config, counts, {})
+    query = planned(query_id, topology, config, admin.topics())
+    between = [repartition_topic(name, query.counts[name]) for name in map(query.real_name, topology.internal_topics)]
     tasks = {
         part: 1 + max(task.partition for task in query.tasks if task.sub_topology == part)
         for part in {task.sub_topology for task in query.tasks}

@@ -9,6 +9,7 @@ from functools import cached_property
 
 from millstream.changelogs import Changelog, changelogs_of
 from millstream.config import StreamsConfig
+from millstream.hosting.copartitioning import KeyPlaces
 from millstream.kafka.admin import Partition
 from millstream.topology.nodes import OffsetReset, SourceNode
 from millstream.topology.topology import Topology
@@ -117,6 +118,11 @@ class HostedQuery:
         own = {self.real_name(topic) for topic in self.topology.internal_topics}
         return replace(self, counts={**counts, **{topic: self.counts[topic] for topic in own if topic in self.counts}})
 
+    def key_places(self) -> KeyPlaces:
+        """Who looks at the first keys of its joined topics."""
+        own = {self.real_name(topic) for topic in self.topology.internal_topics}
+        return KeyPlaces(self.topology, self.topics_of, self.counts, own)
+
     @property
     def external_inputs(self) -> list[Partition]:
         """What it reads that somebody else writes, without global tables; of topics that are there."""
@@ -129,6 +135,11 @@ class HostedQuery:
             for topic in self.topics_of(node)
         }
         return [(topic, number) for topic in sorted(topics - own) for number in range(self.counts.get(topic, 0))]
+
+    @property
+    def named_inputs(self) -> set[str]:
+        """The topics that it reads by their names, and not because they match a pattern."""
+        return {topic for node in self._sources(self.topology.nodes) for topic in node.topics}
 
     @property
     def global_inputs(self) -> list[Partition]:

@@ -20,7 +20,7 @@ _COUNTERS = {
     "process-total": "records that went through the topology",
     "records-consumed-total": "records read from input topics",
     "records-produced-total": "records written to topics",
-    "commit-total": "batches made final",
+    "commit-total": "how often results were made final",
     "dropped-records-total": "records that were skipped",
     "restored-records-total": "store entries read back after a move or a restart",
     "punctuate-total": "calls of punctuators",
@@ -47,8 +47,10 @@ class _Numbers(Collector):
             counter.add_metric([self._application], totals.get(name, 0))
             yield counter
         for name, text in _GAUGES.items():
+            if name not in totals:  # continuously there are no batches
+                continue
             gauge = GaugeMetricFamily(_metric(name), text, labels=["application_id"])
-            gauge.add_metric([self._application], totals.get(name, 0))
+            gauge.add_metric([self._application], totals[name])
             yield gauge
         dropped = CounterMetricFamily(
             _metric("task-dropped-records"), "records that a task skipped", labels=["application_id", "task_id"]

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from millstream.spark.exchange.copartitioning import Judge
+from millstream.hosting.copartitioning import Judge
 from millstream.spark.exchange.parcels import STAGES
 
 

@@ -27,7 +27,6 @@ from millstream.spark.calls.lane_log import levels
 from millstream.spark.calls.unshippable import explain, forget_msgspec_caches
 from millstream.spark.lane_job.channel import Beat, Channel, Hangs, Hello, Printed, Said
 from millstream.spark.lane_job.worker import LanesOfServer
-from millstream.spark.startup.cluster import wait_for_executors
 from millstream.spark.startup.masters import is_here
 from millstream.spark.startup.session import lanes_of
 
@@ -157,9 +156,8 @@ class LaneJob:
             levels() if self._is_application else {"millstream": log.getEffectiveLevel()},
             is_application=self._is_application,
         )
-        if not is_here(str(context.master)):
-            wait_for_executors(session)
-        count = min(lanes_of(session), self._most)
+        # On a cluster Spark keeps lanes back for which there is no core yet: executors that come later get them.
+        count = min(lanes_of(session), self._most) if is_here(str(context.master)) else self._most
         while not self._closing.is_set():
             try:
                 context.setJobGroup(self._group, f"lanes of {self._service}")

@@ -10,9 +10,9 @@ from typing import Any
 
 from confluent_kafka import TopicPartition
 
+from millstream.hosting.copartitioning import KeyPlaces
 from millstream.hosting.range_consumer import RangeConsumer
 from millstream.hosting.transactions import ProducerStuck
-from millstream.spark.exchange.copartitioning import KeyPlaces
 from millstream.spark.exchange.merging import merged
 from millstream.spark.exchange.parcels import STAGES, Parcel
 from millstream.spark.exchange.sending import Sending
@@ -88,7 +88,9 @@ class Lane:
         self._last_seconds = float("inf")
         self._done: dict[tuple[int, int], list[tuple[int, Parcel]]] = {}
         self._work_ahead = WorkAhead(self._tasks)
-        self._key_places = KeyPlaces(program)
+        self._key_places = KeyPlaces(
+            program.topology, program.plan.topics_of, program.plan.external, program.plan.internal
+        )
 
     def run(self, request: WaveRequest) -> list[tuple[int, Parcel]]:
         """Run one wave of a batch: what goes to which lane."""

@@ -3,46 +3,32 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from functools import partial
 
 from confluent_kafka import KafkaError as ClientError
-from confluent_kafka import KafkaException, Message, Producer, TopicPartition
+from confluent_kafka import KafkaException, Producer, TopicPartition
 
-from millstream.config import client_properties
 from millstream.errors import FencedError, ProductionError, StreamsError
+from millstream.hosting.noticing import Noticing
+from millstream.hosting.refusals import raise_if_deleted
 from millstream.hosting.transactions import (
     FENCED,
     PRODUCER_SETTINGS,
     OffsetsSender,
     deliver,
-    is_refusal,
+    order_settings,
     patiently,
-    produce,
 )
 from millstream.kafka.clients import ErrorWatch, make_consumer, make_producer
 from millstream.kafka.errors import translate
-from millstream.spark.lanes.refusals import Refusal, RefusedError, raise_if_deleted
 from millstream.spark.program import Program
 from millstream.spark.state.markers import Marker, read_marker
-from millstream.task.errors.handling import asks_about_refused
 from millstream.task.records import OutputRecord
 
 _TRANSACTION_SECONDS = 60.0
 _MARK_SECONDS = 15.0
 _REASON_SECONDS = 0.5
-#: Properties by which a user may choose to do without an order that survives failures.
-_LOOSE = frozenset(
-    {
-        "acks",
-        "enable.idempotence",
-        "max.in.flight",
-        "max.in.flight.requests.per.connection",
-        "message.send.max.retries",
-        "request.required.acks",
-        "retries",
-    }
-)
 
 
 class LaneProducer:
@@ -58,16 +44,11 @@ class LaneProducer:
         self.used = False
         #: Whether something was written that is not committed.
         self._open = False
-        #: Records that were not taken since somebody last looked.
-        self._refusals: list[Refusal] = []
-        self._names_records = asks_about_refused(program.config)
-        overrides = dict(PRODUCER_SETTINGS)
-        if _LOOSE.isdisjoint(client_properties(program.config, "producer")):
-            # As Java's clients by default: otherwise a record that is sent again can come after the one behind it.
-            overrides["enable.idempotence"] = "true"
+        self._refused = Noticing(program.config)
+        overrides = {**PRODUCER_SETTINGS, **order_settings(program.config)}
         identity = program.transactional_id(lane) if self._exactly_once else None
         self._make_producer = partial(
-            make_producer, program.config, identity, overrides=overrides, on_failure=self._not_delivered
+            make_producer, program.config, identity, overrides=overrides, on_failure=self._refused.not_delivered
         )
         self._producer: Producer = self._make_producer(watch=ErrorWatch())
         self._offsets = OffsetsSender(_TRANSACTION_SECONDS, _MARK_SECONDS)
@@ -89,7 +70,7 @@ class LaneProducer:
         """Write records; readers of committed records see them after `commit`."""
         with self._reported():
             self._begin()
-            self._produce(records)
+            self._refused.produce(self._producer, records)
 
     def commit(self, offsets: list[TopicPartition], membership: bytes) -> None:
         """All that was written is there, and with it, if exactly once, the application's progress.
@@ -147,29 +128,20 @@ class LaneProducer:
     def _reported(self) -> Iterator[None]:
         try:
             yield
-            self._check()
+            self._refused.check()
         except KafkaException as error:
             with contextlib.suppress(KafkaException):  # one that is fatal is told by every call
                 self._producer.poll(_REASON_SECONDS)  # the record that is the reason may be told a little later
-            self._check()
+            self._refused.check()
             raise _failed(error.args[0]) from error
 
     def _begin(self) -> None:
         self.used = True
         if not self._open:
             self._open = True
-            self._refusals.clear()
+            self._refused.forget()
             if self._exactly_once:
                 self._producer.begin_transaction()
-
-    def _produce(self, records: Iterable[OutputRecord]) -> None:
-        produce(self._producer, records, self._refuse, self._hears_of if self._names_records else None)
-
-    def _refuse(self, record: OutputRecord, error: ClientError) -> None:
-        self._refusals.append(Refusal.of_client(record, error))
-
-    def _hears_of(self, record: OutputRecord) -> Callable[[ClientError | None, Message], None]:
-        return partial(self._not_delivered, record=record)
 
     def _deliver(self) -> None:
         """Wait until all is delivered, or something is refused.
@@ -177,8 +149,8 @@ class LaneProducer:
         In a transaction the client then sends nothing more, but would wait for it, and could not be told to abort as
         long as it does.
         """
-        deliver(self._producer, lambda: self._refusals and self._exactly_once, self._stalled)
-        self._check()
+        deliver(self._producer, lambda: self._refused and self._exactly_once, self._stalled)
+        self._refused.check()
 
     def _stalled(self) -> bool:
         if self._exactly_once:
@@ -188,16 +160,6 @@ class LaneProducer:
     def _mark(self, offsets: list[TopicPartition], membership: bytes) -> None:
         if offsets:
             self._offsets.send(self._producer, offsets, membership)
-
-    def _not_delivered(self, error: ClientError | None, message: Message, record: OutputRecord | None = None) -> None:
-        if error is not None and is_refusal(error):
-            self._refusals.append(Refusal.of_broker(record, message, error))
-
-    def _check(self) -> None:
-        """Raise what was refused."""
-        if self._refusals:
-            refusals, self._refusals = self._refusals, []
-            raise RefusedError(refusals)
 
 
 def _failed(error: ClientError) -> StreamsError:

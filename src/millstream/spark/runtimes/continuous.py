@@ -6,29 +6,38 @@ import contextlib
 import logging
 import threading
 import time
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
+from datetime import timedelta
 
 from pyspark.sql import SparkSession
 
 from millstream.config import StreamsConfig
 from millstream.errors import MillstreamError
 from millstream.hosting.lanes.applications import prepare_application
-from millstream.hosting.lanes.messages import Event, Failed, Figures, Look, Pause, Resume, Run, Watched
+from millstream.hosting.lanes.messages import Event, Failed, Figures, Look, Looked, Pause, Resume, Run, Watched
 from millstream.hosting.lanes.query import HostedQuery
 from millstream.kafka.admin import Admin
+from millstream.kafka.errors import BrokerUnavailable
 from millstream.spark.failures import with_story
 from millstream.spark.lane_job.job import LaneJob
 from millstream.spark.launch import external_topics
 from millstream.spark.life import Life, State
 from millstream.spark.runtimes.catching_up import CatchingUp
 from millstream.spark.runtimes.lane_statistics import LaneStatistics
+from millstream.spark.startup.cluster import check_executors, wait_for_executors
 from millstream.spark.startup.log_file import append, log_file_of
+from millstream.spark.startup.masters import is_here
 from millstream.task.watching.watch import Seen
 from millstream.topology.topology import Topology
 
 log = logging.getLogger("millstream.client")
 
 _POLL_SECONDS = 0.1
+#: How long a broker may take to answer at the start, how long is waited before it is asked again, and how often that is
+#: told.
+_ANSWER_TIME = timedelta(seconds=10)
+_AWAY_SECONDS = 0.5
+_SAY_SECONDS = 30.0
 #: How often it is looked whether topics have come, gone or grown.
 _TOPICS_SECONDS = 5.0
 #: How long lanes look at the work of nodes, once somebody wants to see it, and how often they are told again.
@@ -50,7 +59,7 @@ class ContinuousRuntime:
         self._config = config
         self._life = life
         self.statistics = LaneStatistics()
-        self._preparing: Future[HostedQuery] | None = None
+        self._prepared: Future[HostedQuery] = Future()
         self._query: HostedQuery | None = None
         self._session: SparkSession | None = None
         self._job: LaneJob | None = None
@@ -66,15 +75,17 @@ class ContinuousRuntime:
     # --- life
 
     def prepare(self) -> None:
-        alone = ThreadPoolExecutor(1, "preparing")
-        self._preparing = alone.submit(self._prepared)
-        alone.shutdown(wait=False)
+        # Not one that the end of the process would wait for: a broker may be away for hours.
+        threading.Thread(target=self._prepare, name="preparing", daemon=True).start()
 
     def begin(self, session: SparkSession, *, once: bool) -> None:
-        if self._preparing is None:
-            raise AssertionError("not prepared")
-        self._query = query = self._preparing.result()
         self._session = session
+        self._query = query = self._when_prepared()
+        if query is None:
+            return
+        if not is_here(str(session.sparkContext.master)):
+            wait_for_executors(session)
+            check_executors(session)
         if once:
             self._until = CatchingUp(query)
         self._job = LaneJob(
@@ -113,8 +124,6 @@ class ContinuousRuntime:
     def end(self) -> None:
         self._ending.set()
         self._news.set()
-        if self._preparing is not None:
-            self._preparing.cancel()
         if self._job is not None:
             self._job.close()
 
@@ -145,11 +154,32 @@ class ContinuousRuntime:
 
     # --- inside
 
-    def _prepared(self) -> HostedQuery:
-        with contextlib.closing(Admin(self._config)) as admin:
-            admin.wait_until_available()
-            external_topics(self._topology, self._config, admin)
-            return prepare_application(self._topology, self._config, admin)
+    def _prepare(self) -> None:
+        """Have all that the application needs in Kafka, as soon as there is a broker."""
+        said = -_SAY_SECONDS
+        while not self._ending.is_set():
+            try:
+                with contextlib.closing(Admin(self._config, timeout=_ANSWER_TIME)) as asking:
+                    asking.topics()
+                with contextlib.closing(Admin(self._config)) as admin:
+                    external_topics(self._topology, self._config, admin)
+                    self._prepared.set_result(prepare_application(self._topology, self._config, admin))
+                return
+            except BrokerUnavailable as error:
+                if time.monotonic() > said + _SAY_SECONDS:
+                    said = time.monotonic()
+                    log.warning("waiting: %s", error)
+            except BaseException as error:
+                self._prepared.set_exception(error)
+                return
+            self._ending.wait(_AWAY_SECONDS)
+
+    def _when_prepared(self) -> HostedQuery | None:
+        """The application, once it is ready; None if it was closed before."""
+        while not self._ending.is_set():
+            with contextlib.suppress(TimeoutError):
+                return self._prepared.result(_POLL_SECONDS)
+        return None
 
     def _order(self, order: Pause | Resume, *, paused: bool) -> None:
         self._paused = paused
@@ -160,6 +190,8 @@ class ContinuousRuntime:
         match event:
             case Figures():
                 self.statistics.take(lane, event)
+            case Looked(_, keys):
+                self.statistics.judge(keys)
             case Watched(_, seen):
                 self._seen[lane] = (time.monotonic(), seen)
             case Failed(is_final=True):
@@ -193,6 +225,7 @@ class ContinuousRuntime:
             log.error("'%s' failed: %s", application, error.primary)
         if not self._life.goes_on_after(error):
             return False
+        self.statistics.begin_anew()
         self._job.order(Run(self._query))
         return True
 
@@ -213,9 +246,14 @@ class ContinuousRuntime:
             before = {topic: (query.counts.get(topic), query.input_ids.get(topic)) for topic in query.input_ids}
             if before == {topic: (known[topic], ids[topic]) for topic in inputs if topic in ids}:
                 return
-            if set(before) - set(ids):  # gone for now: it may come back
+            if (before.keys() - ids.keys()) & query.named_inputs:  # gone for now: it may come back
                 return
             log.info("the input topics on the broker have changed: tasks are assigned anew")
             self._life.move(State.REBALANCING)
-            self._query = prepare_application(self._topology, self._config, admin)
+            try:
+                self._query = prepare_application(self._topology, self._config, admin)
+            except BrokerUnavailable as error:  # it is looked again
+                log.debug("%s", error)
+                return
+        self.statistics.begin_anew()
         job.order(Run(self._query))

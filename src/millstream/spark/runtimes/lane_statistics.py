@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
+from dataclasses import replace
 from typing import Any
 
+from millstream.hosting.copartitioning import Judge, KeysSeen
 from millstream.hosting.lanes.messages import Figures
 
 
@@ -19,6 +21,7 @@ class LaneStatistics:
         #: What lanes had done before they began anew.
         self._before: Counter[str] = Counter()
         self._begun = self._first = self._ended = 0.0
+        self._judge = Judge()
 
     def take(self, lane: int, figures: Figures) -> None:
         """A lane tells what it has done since it began."""
@@ -33,12 +36,22 @@ class LaneStatistics:
                 self._ended = max(self._ended, last)
             self._lanes[lane] = figures
 
+    def begin_anew(self) -> None:
+        """Lanes are about to make their tasks anew, and have not told of it."""
+        with self._lock:
+            self._lanes = {lane: replace(told, is_settled=False) for lane, told in self._lanes.items()}
+
     def gone(self, lane: int) -> None:
         """A lane has ended."""
         with self._lock:
             before = self._lanes.pop(lane, None)
             if before is not None:
                 self._keep(before, Figures(before.query, (), 0, 0, {}, {}))
+
+    def judge(self, keys: KeysSeen) -> None:
+        """A lane tells where keys of joined topics lie: warn if that is not where they belong."""
+        with self._lock:
+            self._judge.add(keys)
 
     def lanes(self) -> dict[int, Figures]:
         """The last that each lane told."""

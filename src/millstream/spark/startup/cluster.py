@@ -1,4 +1,4 @@
-"""Before the first batch on a cluster: are there executors, and do they have what they need?"""
+"""Before the first record on a cluster: are there executors, and do they have what they need?"""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import logging
 import socket
 import time
 import uuid
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from importlib.metadata import version
 
 from pyspark.sql import SparkSession
@@ -31,8 +31,12 @@ _BRING = (
 )
 
 
+#: An executor's host, its version of Millstream, and what is wrong there.
+_Seen = tuple[str, str, str | None]
+
+
 def wait_for_executors(session: SparkSession) -> None:
-    """Wait until there are executors, and no more come for a moment: how many lanes there are depends on it."""
+    """Wait until there are executors, and no more come for a moment: batches have as many lanes as there are cores."""
     begun = said = since = time.monotonic()
     count = 0
     while count == 0 or time.monotonic() < since + _SETTLED_SECONDS:
@@ -46,7 +50,19 @@ def wait_for_executors(session: SparkSession) -> None:
         time.sleep(_LOOK_SECONDS)
 
 
-def check_executors(session: SparkSession, location: str, spark: Mapping[str, Setting]) -> None:
+def check_executors(session: SparkSession) -> None:
+    """See that Millstream is there in the same version.
+
+    Args:
+        session: Spark.
+
+    Raises:
+        StreamsError: it is not.
+    """
+    _check_versions(_seen(session, _look))
+
+
+def check_checkpoint(session: SparkSession, location: str, spark: Mapping[str, Setting]) -> None:
     """See that Millstream is there in the same version, and the checkpoint is the same place as here.
 
     Args:
@@ -59,11 +75,30 @@ def check_executors(session: SparkSession, location: str, spark: Mapping[str, Se
     """
     checkpoint, name = Checkpoint(location, spark), f"probe-{uuid.uuid4().hex}.json"
     checkpoint.write(name, {"written-by": socket.gethostname()})
+    try:
+        seen = _seen(session, _LookForNote(location, name, spark))
+    finally:
+        checkpoint.remove(name)
+    _check_versions(seen)
+    if blind := sorted({host for host, _, problem in seen if problem is not None}):
+        problem = next(problem for _, _, problem in seen if problem is not None)
+        raise StreamsError(
+            "Spark's executors do not see the checkpoint",
+            detail=f"{location} is another place on {', '.join(blind)}: {problem}",
+            hint="set checkpoint_location to a place that driver and executors share: a mounted file system, hdfs:// "
+            "or s3://; or processing_mode to 'continuous', which needs none",
+        )
+
+
+def _seen(session: SparkSession, look: Callable[[Iterable[int]], Iterator[_Seen]]) -> list[_Seen]:
+    """What is found on executors.
+
+    Raises:
+        StreamsError: they have no Millstream.
+    """
     count = 2 * lanes_of(session)
     try:
-        seen = (
-            session.sparkContext.parallelize(range(count), count).mapPartitions(_Look(location, name, spark)).collect()
-        )
+        return list(session.sparkContext.parallelize(range(count), count).mapPartitions(look).collect())
     except Exception as error:  # Spark's own, whatever they are
         if not any(missing in str(error) for missing in _MISSING):
             raise
@@ -72,8 +107,9 @@ def check_executors(session: SparkSession, location: str, spark: Mapping[str, Se
             detail=f"their Python does not know the package {_PACKAGE}",
             hint=_BRING,
         ) from error
-    finally:
-        checkpoint.remove(name)
+
+
+def _check_versions(seen: list[_Seen]) -> None:
     own = version(_PACKAGE)
     if others := sorted({f"{theirs} on {host}" for host, theirs, _ in seen if theirs != own}):
         raise StreamsError(
@@ -81,17 +117,13 @@ def check_executors(session: SparkSession, location: str, spark: Mapping[str, Se
             detail=f"{own} here, {', '.join(others)}",
             hint=_BRING,
         )
-    if blind := sorted({host for host, _, problem in seen if problem is not None}):
-        problem = next(problem for _, _, problem in seen if problem is not None)
-        raise StreamsError(
-            "Spark's executors do not see the checkpoint",
-            detail=f"{location} is another place on {', '.join(blind)}: {problem}",
-            hint="set checkpoint_location to a place that driver and executors share: a mounted file system, hdfs:// "
-            "or s3://",
-        )
 
 
-class _Look:
+def _look(_: Iterable[int]) -> Iterator[_Seen]:
+    yield socket.gethostname(), version(_PACKAGE), None
+
+
+class _LookForNote:
     """Looks for a note of a checkpoint, on an executor.
 
     Args:
@@ -105,8 +137,7 @@ class _Look:
         self._name = name
         self._spark = dict(spark)
 
-    def __call__(self, _: Iterable[int]) -> Iterator[tuple[str, str, str | None]]:
-        """The executor's host, its version of Millstream, and what is wrong there."""
+    def __call__(self, _: Iterable[int]) -> Iterator[_Seen]:
         problem = None
         try:
             if Checkpoint(self._location, self._spark).read(self._name) is None:

@@ -11,6 +11,9 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import Any
 
+#: What is under way: a batch, or what lanes have not committed.
+STOPPING = "stopping after what is under way ..."
+
 
 class Terminated(SystemExit):
     """SIGTERM came while an application started: it ends the process, with the exit code that supervisors know."""
@@ -52,7 +55,7 @@ class StopSignals:
     def stopping(self) -> None:
         """From now on signals only get an answer: the application is stopping already."""
         for number in (signal.SIGTERM, signal.SIGINT):
-            self._listen(number, lambda *_: say("stopping after this batch ..."))
+            self._listen(number, lambda *_: say(STOPPING))
 
     def over(self) -> None:
         """Signals go where they went before."""
@@ -65,7 +68,7 @@ class StopSignals:
         if self._stop is None:
             say("stopping")
             raise _end(number)
-        say("stopping after this batch ...; Ctrl-C again stops at once, and the next start does the batch anew")
+        say(f"{STOPPING}; Ctrl-C again stops at once, and the next start does it anew")
         self._listen(signal.SIGINT, signal.SIG_DFL)
         threading.Thread(target=self._stop, name="millstream-close").start()
 

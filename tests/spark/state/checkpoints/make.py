@@ -64,6 +64,7 @@ def config(bootstrap_servers: str, directory: Path) -> StreamsConfig:
         application_id=APPLICATION,
         bootstrap_servers=bootstrap_servers,
         processing_guarantee="exactly_once_v2",
+        processing_mode="micro_batch",
         default_key_serde=Serdes.string,
         default_value_serde=Serdes.string,
         statestore_cache_max_bytes=0,

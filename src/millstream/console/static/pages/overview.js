@@ -41,7 +41,7 @@ export async function overview({ content, every, session, signal }) {
   const charts = h("div", { class: "charts" });
   const queries = h("div", {});
   const isService = session.kind === "service";
-  const stages = isService ? null : h("section", { class: "card" });
+  const stages = isService ? null : h("section", { class: "card", hidden: "" });
   fill(content, h("h2", {}, "Overview"), tiles, charts,
     h("section", { class: "card" }, h("h3", {}, isService ? "Persistent queries" : "The application"), queries), stages);
   let history = { times: [] };
@@ -58,13 +58,14 @@ export async function overview({ content, every, session, signal }) {
       tile("rate", count(Math.round(total("rate"))), "records / second"),
       tile("processed", count(total("processed")), "records processed"),
       tile("lag", count(total("lag")), "records behind"),
-      isService ? tile("push", count(found.pushQueries.length), "push queries") : tile("batch", seconds(application.batchSeconds), "last batch"),
+      isService ? tile("push", count(found.pushQueries.length), "push queries") : application.batchSeconds === null ? tile("commits", count(application.commits), "commits") : tile("batch", seconds(application.batchSeconds), "last batch"),
       tile("lanes", found.lanes ? count(found.lanes) : "starting", isService ? "lanes here" : "lanes"));
     const { times, rates = {}, lag, batch } = history;
     const drawn = [["Records per second", rates], ["Records behind", lag], ...(batch ? [["Seconds per batch", batch]] : [])];
     const width = Math.max(280, (charts.clientWidth - 16 * (drawn.length - 1)) / (charts.clientWidth > 700 ? drawn.length : 1) - 34);
     update(charts, ...drawn.map(([title, series]) => h("section", { class: "card" }, chart(title, times, series ?? {}, Math.round(width)))));
-    if (stages) {
+    if (stages && application.batchSeconds !== null) {
+      stages.hidden = false;
       update(stages, ...showStages(found.totals));
       for (const part of stages.querySelectorAll("[data-share]")) part.style.flexGrow = part.getAttribute("data-share");
     }
@@ -76,7 +77,7 @@ export async function overview({ content, every, session, signal }) {
       ["Processed", (query) => count(query.processed), "number"],
       ["Per second", (query) => count(query.rate), "number"],
       ["Behind", (query) => count(query.lag), "number"],
-      ...(isService ? [] : [["Batch", (query) => `${seconds(query.batchSeconds)}, ${count(query.batchRecords)} records`, "number"], ["Dropped", (query) => count(query.dropped), "number"]]),
+      ...(isService ? [] : [application.batchSeconds === null ? ["Commits", (query) => count(query.commits), "number"] : ["Batch", (query) => `${seconds(query.batchSeconds)}, ${count(query.batchRecords)} records`, "number"], ["Dropped", (query) => count(query.dropped), "number"]]),
       ["Errors", (query) => query.errors.length ? h("details", {}, h("summary", {}, String(query.errors.length)), query.errors.map((error) => h("p", { class: "error" }, error.errorMessage ?? String(error)))) : "0", "number"],
     ], found.queries, isService ? "Persistent queries" : "The application"));
   });

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from confluent_kafka import KafkaError as ClientError
-from confluent_kafka import Message, Producer, TopicPartition
+from confluent_kafka import Producer, TopicPartition
 
 from millstream.config import StreamsConfig
-from millstream.errors import ProductionError
 from millstream.hosting.lanes.membership import Membership
-from millstream.hosting.lanes.writing.outputs import Refused
-from millstream.hosting.transactions import PRODUCER_SETTINGS, deliver, is_refusal, produce
+from millstream.hosting.noticing import Noticing
+from millstream.hosting.transactions import PRODUCER_SETTINGS, deliver, order_settings
 from millstream.kafka.clients import ErrorWatch, make_producer
 from millstream.task.records import OutputRecord
 
@@ -19,66 +17,78 @@ from millstream.task.records import OutputRecord
 class PlainOutputs:
     """What tasks have to say, and once that is delivered, their notes: what is not noted is done again.
 
+    See `Producing`.
+
     Args:
         config: where the brokers are.
         notes_topic: the topic of slots.
     """
 
+    exactly_once = False
+
     def __init__(self, config: StreamsConfig, notes_topic: str) -> None:
         self._config = config
         self._notes_topic = notes_topic
-        self._failed: list[Refused] = []
+        self._refused = Noticing(config)
+        #: Notes of tasks, by their keys, that are written once everything else is delivered.
+        self._notes: dict[bytes | None, OutputRecord] = {}
         self._producer: Producer | None = None
 
     def open(self) -> None:
         """Be ready to write."""
-        if self._producer is None:
-            overrides = {**PRODUCER_SETTINGS, "linger.ms": "0", "enable.idempotence": "true"}
-            self._producer = make_producer(
-                self._config, None, overrides=overrides, on_failure=self._not_delivered, watch=ErrorWatch()
-            )
+        self._opened()
 
-    def commit(self, records: Iterable[OutputRecord], offsets: list[TopicPartition], membership: Membership) -> None:
-        """Write records, and offsets of the group.
+    def write(self, records: Iterable[OutputRecord]) -> None:
+        """Write records.
 
         Raises:
-            ProductionError: not all was written; `Refused` if a record is the reason.
+            RefusedError: some were not taken.
         """
         said: list[OutputRecord] = []
-        noted: list[OutputRecord] = []
         for record in records:
-            (noted if record[0] == self._notes_topic else said).append(record)
-        self._write(said)
-        self._write(noted)
+            if record[0] == self._notes_topic:
+                self._notes[record[2]] = record
+            else:
+                said.append(record)
+        self._produce(said)
+
+    def flush(self) -> None:
+        """See `Producing`."""
+        deliver(self._opened(), lambda: False, lambda: False)
+        self._refused.check()
+
+    def commit(self, offsets: list[TopicPartition], membership: Membership) -> None:
+        """Have all that was written be there, then the notes, and offsets of the group.
+
+        Raises:
+            RefusedError: some records were not taken.
+        """
+        self.flush()
+        notes, self._notes = self._notes, {}
+        self._produce(notes.values())
+        self.flush()
         membership.commit(offsets)
+
+    def start_over(self) -> None:
+        """What is still on its way is not waited for: what is not noted is done again."""
+        self._notes.clear()
+        producer, self._producer = self._producer, None
+        if producer is not None:
+            producer.purge()
 
     def close(self) -> None:
         """Wait for nothing: what is not noted is done again."""
-        if self._producer is not None:
-            self._producer.purge()
+        self.start_over()
 
-    def _write(self, records: list[OutputRecord]) -> None:
-        if not records:
-            return
-        self.open()
-        producer = self._producer
-        if producer is None:
-            raise AssertionError("it is open")
-        self._failed.clear()
-        try:
-            produce(producer, records, _refuse)
-            deliver(producer, lambda: self._failed, lambda: False)
-            if self._failed:
-                raise self._failed[0]
-        except ProductionError:
-            self._producer = None  # what is still on its way is not waited for
-            producer.purge()
-            raise
+    def _opened(self) -> Producer:
+        if self._producer is None:
+            overrides = {**PRODUCER_SETTINGS, "linger.ms": "0", **order_settings(self._config)}
+            self._refused.forget()
+            self._producer = make_producer(
+                self._config, None, overrides=overrides, on_failure=self._refused.not_delivered, watch=ErrorWatch()
+            )
+        return self._producer
 
-    def _not_delivered(self, error: ClientError | None, message: Message) -> None:
-        if error is not None and is_refusal(error):
-            self._failed.append(Refused(message.topic() or "", error))
-
-
-def _refuse(record: OutputRecord, error: ClientError) -> None:
-    raise Refused(record[0], error)
+    def _produce(self, records: Iterable[OutputRecord]) -> None:
+        self._refused.produce(self._opened(), records)
+        self._refused.check()

@@ -12,15 +12,14 @@ import cloudpickle
 import pytest
 from confluent_kafka import Message, Producer
 
-from millstream import Consumed, JoinWindows, Produced, Serdes, StreamsBuilder, StreamsConfig, Topology
+from millstream import Consumed, JoinWindows, Produced, Serdes, StreamsBuilder, Topology
+from millstream.hosting.copartitioning import Judge, KeyPlaces
 from millstream.kafka.detached import DetachedBroker
 from millstream.kafka.partitioner import partition_for
-from millstream.spark.exchange.copartitioning import Judge, KeyPlaces
 from millstream.spark.plan import Plan
-from millstream.spark.program import Program
 from millstream.task.records import RawRecord
 
-from ..conftest import Apps
+from .conftest import Apps
 
 cloudpickle.register_pickle_by_value(sys.modules[__name__])
 
@@ -50,9 +49,8 @@ def warnings(
 ) -> list[str]:
     """What is said after two lanes have read topics whose keys lie so, twice."""
     plan = Plan(topology, {**dict.fromkeys(places, partitions), "out": 1})
-    program = Program("run", topology, plan, StreamsConfig(), 2, "", None)
     judge = Judge()
-    for lane in (KeyPlaces(program), KeyPlaces(program)):
+    for lane in [KeyPlaces(topology, plan.topics_of, plan.external, plan.internal) for _ in range(2)]:
         for topic, place in places.items():
             for number in range(partitions):
                 records: list[RawRecord] = [
@@ -108,7 +106,7 @@ def test_one_partition_and_topics_that_are_not_joined_are_not_looked_at(caplog: 
 
 @pytest.mark.usefixtures("no_lane_is_left")
 def test_on_spark_a_producer_with_the_default_partitioner_is_told(
-    apps: Apps, broker: DetachedBroker, make_topic: Make, caplog: pytest.LogCaptureFixture,
+    either: Apps, broker: DetachedBroker, make_topic: Make, caplog: pytest.LogCaptureFixture,
     consume: Callable[..., list[Message]],
 ) -> None:  # fmt: skip
     payments, orders, out = make_topic(2), make_topic(2), make_topic(1)
@@ -118,7 +116,7 @@ def test_on_spark_a_producer_with_the_default_partitioner_is_told(
             producer.produce(topic, b"v", key)
         assert producer.flush(30) == 0
     with caplog.at_level(logging.WARNING, "millstream.client"):
-        apps.run_once(joined(payments, orders, out), apps.config())
+        either.run_once(joined(payments, orders, out), either.config())
     (warning,) = [record.getMessage() for record in caplog.records if "partitioned alike" in record.getMessage()]
     assert f"'{payments}' are not where murmur2 puts them" in warning
     assert f"'{orders}' are where murmur2 puts them" in warning

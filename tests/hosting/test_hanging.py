@@ -10,11 +10,11 @@ import pytest
 from confluent_kafka import Producer
 
 from millstream import Consumed, Produced, Serdes, StreamsBuilder, StreamsConfig
+from millstream.hosting import hanging
+from millstream.hosting.hanging import HangingTransactions
 from millstream.kafka.admin import Admin
 from millstream.kafka.detached import DetachedBroker
 from millstream.kafka.topics import NewTopic
-from millstream.spark.topics import hanging
-from millstream.spark.topics.hanging import HangingTransactions
 
 Make = Callable[..., str]
 

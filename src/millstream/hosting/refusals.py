@@ -11,10 +11,10 @@ from confluent_kafka import Message
 
 from millstream.config import StreamsConfig
 from millstream.errors import MillstreamError, ProductionError
+from millstream.hosting.written import written_topics
 from millstream.kafka.admin import Admin
 from millstream.kafka.clients import producer_properties
 from millstream.kafka.errors import REFUSED, UNAVAILABLE
-from millstream.spark.topics.written import written_topics
 from millstream.task.records import OutputRecord
 from millstream.topology.nodes import SinkNode
 from millstream.topology.topology import Topology
@@ -82,6 +82,11 @@ class Refusal:
         return self.error.code() == ClientError._INVALID_DIFFERENT_RECORD
 
     @property
+    def is_late(self) -> bool:
+        """Whether it was not delivered in time, and nothing else is known."""
+        return self.error.code() == ClientError._MSG_TIMED_OUT
+
+    @property
     def may_be_skipped(self) -> bool:
         """Whether a handler is asked. As in Kafka Streams, it is not where no record would be taken."""
         return self.error.code() not in _NOT_ALLOWED
@@ -110,12 +115,18 @@ def guilty(refusals: list[Refusal]) -> Refusal:
     return max(found, key=lambda refusal: refusal.size) if found[0].error.code() in _TOO_LARGE else found[0]
 
 
-def told(refusal: Refusal, config: StreamsConfig, topology: Topology) -> ProductionError:
-    """A refusal as an error that says what to do."""
+def told(refusal: Refusal, config: StreamsConfig, topologies: Iterable[Topology]) -> ProductionError:
+    """A refusal as an error that says what to do.
+
+    Args:
+        refusal: what was not taken.
+        config: of who wrote it.
+        topologies: whose outputs were written.
+    """
     error, topic = refusal.error, refusal.topic
     code = error.code()
     what, reason, hint = "an output record could not be written", error.str(), None
-    missing = code in _NO_TOPIC or (code in _MAY_BE_GONE and bool(_missing(config, [topic])))
+    missing = code in _NO_TOPIC or (code in _MAY_BE_GONE and bool(missing_topics(config, [topic])))
     if code in _TOO_LARGE:
         what = "an output record is too large"
         if refusal.here:
@@ -147,7 +158,7 @@ def told(refusal: Refusal, config: StreamsConfig, topology: Topology) -> Product
         if refusal.partition is None or refusal.partition < 0
         else (f"topic '{topic}', partition {refusal.partition}")
     )
-    nodes = _writers(topology, topic)
+    nodes = _writers(topologies, topic)
     by = f", written by {nodes}" if nodes else ""
     return ProductionError(
         what,
@@ -155,22 +166,25 @@ def told(refusal: Refusal, config: StreamsConfig, topology: Topology) -> Product
         hint=hint,
         code=error.name(),
         retriable=not missing and (error.retriable() or code in UNAVAILABLE),
+        topic=topic,
     )
 
 
 def raise_if_deleted(config: StreamsConfig, topology: Topology) -> None:
     """Raise an error if a topic that is written by name is not there any more."""
     written = written_topics(topology, config)
-    for topic in sorted(_missing(config, written)):
+    for topic in sorted(missing_topics(config, written)):
         raise ProductionError(
             f"topic '{topic}' does not exist",
             detail=f"it is written by {written[topic]}, and was there when the application started",
             hint=_CREATE,
             code=ClientError(ClientError.UNKNOWN_TOPIC_OR_PART).name(),
+            topic=topic,
         )
 
 
-def _missing(config: StreamsConfig, topics: Collection[str]) -> set[str]:
+def missing_topics(config: StreamsConfig, topics: Collection[str]) -> set[str]:
+    """Those that are not there; none if nobody can tell."""
     try:
         return set(topics) - set(Admin(config, timeout=_ASK).partition_counts(topics))
     except MillstreamError:  # a broker that is away says nothing
@@ -185,10 +199,9 @@ def _topic_limit(config: StreamsConfig, topic: str) -> int | None:
         return None
 
 
-def _writers(topology: Topology, topic: str) -> str:
-    found: Iterable[str] = (
-        f"'{node.name}'" for node in topology.nodes.values() if isinstance(node, SinkNode) and node.topic == topic
-    )
+def _writers(topologies: Iterable[Topology], topic: str) -> str:
+    nodes = (node for topology in topologies for node in topology.nodes.values())
+    found = {f"'{node.name}'" for node in nodes if isinstance(node, SinkNode) and node.topic == topic}
     return ", ".join(sorted(found))
 
 

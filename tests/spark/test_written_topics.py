@@ -9,12 +9,12 @@ from collections.abc import Callable
 import pytest
 
 from millstream import Produced, StreamsBuilder, StreamsConfig, StreamsError, Topology
+from millstream.hosting.written import made_topics, written_topics
 from millstream.kafka.admin import Admin
 from millstream.kafka.errors import AuthenticationFailed
 from millstream.spark.client import KafkaStreams
-from millstream.spark.topics.written import made_topics, written_topics
 
-from ..conftest import Apps
+from .conftest import Apps
 
 Make = Callable[..., str]
 
@@ -78,11 +78,11 @@ def test_the_broker_of_the_tests_creates_none_and_knows_its_topics_settings(admi
     assert admin.topic_settings(make_topic(1, max_message_bytes="12345"))["max.message.bytes"] == "12345"
 
 
-def test_a_missing_sink_is_an_error_before_anything_runs(apps: Apps, make_topic: Make) -> None:
+def test_a_missing_sink_is_an_error_before_anything_runs(either: Apps, make_topic: Make) -> None:
     missing = f"missing-{uuid.uuid4().hex[:8]}"
     builder = StreamsBuilder()
     builder.stream(make_topic(1)).to(missing, Produced(name="copies"))
-    streams = KafkaStreams(builder.build(), apps.config(dead_letter_queue_topic=f"{missing}-dead"))
+    streams = KafkaStreams(builder.build(), either.config(dead_letter_queue_topic=f"{missing}-dead"))
     begun = time.monotonic()
     with pytest.raises(StreamsError, match="topics that are to be written are missing") as raised:
         streams.start()

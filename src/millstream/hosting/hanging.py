@@ -10,9 +10,9 @@ from datetime import timedelta
 
 from millstream.config import StreamsConfig
 from millstream.errors import MillstreamError
+from millstream.hosting.written import written_topics
 from millstream.kafka.admin import Admin, Partition
 from millstream.kafka.undecided import UndecidedTransactions
-from millstream.spark.topics.written import written_topics
 from millstream.topology.nodes import SourceNode
 from millstream.topology.topology import Topology
 

@@ -9,15 +9,15 @@ from __future__ import annotations
 
 import logging
 import zlib
-from collections.abc import Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TypedDict
 
+from millstream.kafka.admin import Partition
 from millstream.kafka.partitioner import partition_many
-from millstream.spark.plan import Partition
-from millstream.spark.program import Program
 from millstream.task.records import RawRecord
 from millstream.topology.nodes import SourceNode
+from millstream.topology.topology import Topology
 
 log = logging.getLogger("millstream.client")
 
@@ -25,7 +25,7 @@ log = logging.getLogger("millstream.client")
 _KEYS = 100
 
 
-class Seen(TypedDict):
+class KeysSeen(TypedDict):
     """What a lane saw since it last told.
 
     groups: topics on the broker that are joined, and whether also with records that were given new keys here.
@@ -38,22 +38,34 @@ class Seen(TypedDict):
 
 
 class KeyPlaces:
-    """A lane's look at the first keys of each partition."""
+    """A lane's look at the first keys of each partition.
 
-    def __init__(self, program: Program) -> None:
-        plan, nodes = program.plan, program.topology.nodes
+    Args:
+        topology: which topics are joined.
+        topics_of: the topics of a source.
+        counts: how many partitions topics have that others write.
+        own: the topics that the application writes for itself, where it puts keys.
+    """
+
+    def __init__(
+        self,
+        topology: Topology,
+        topics_of: Callable[[SourceNode], list[str]],
+        counts: Mapping[str, int],
+        own: Collection[str],
+    ) -> None:
         self._groups: list[tuple[list[str], bool]] = []
         #: How many keys of a partition are still to be looked at.
         self._left: dict[Partition, int] = {}
         self._counts: dict[str, int] = {}
-        for names in program.topology.copartition_groups:
-            sources = [node for name in names if isinstance(node := nodes[name], SourceNode)]
-            topics = {topic for node in sources for topic in plan.topics_of(node)}
-            read = sorted(topics - set(plan.internal))
-            if len(topics) > 1 and read and plan.partitions_of(read[0]) > 1:
+        for names in topology.copartition_groups:
+            sources = [node for name in names if isinstance(node := topology.nodes[name], SourceNode)]
+            topics = {topic for node in sources for topic in topics_of(node)}
+            read = sorted(topics - set(own))
+            if len(topics) > 1 and read and counts[read[0]] > 1:
                 self._groups.append((read, len(read) < len(topics)))
                 for topic in read:
-                    self._counts[topic] = plan.partitions_of(topic)
+                    self._counts[topic] = counts[topic]
                     self._left.update({(topic, number): _KEYS for number in range(self._counts[topic])})
         self._keys: dict[str, list[int]] = {}
 
@@ -74,7 +86,7 @@ class KeyPlaces:
         if len(keys) == left:
             del self._left[partition]
 
-    def take(self) -> Seen | None:
+    def take(self) -> KeysSeen | None:
         """What was seen since the last call; None if nothing."""
         if not self._keys:
             return None
@@ -96,7 +108,7 @@ class Judge:
         self._topics: dict[str, _Topic] = {}
         self._warned: set[tuple[str, ...]] = set()
 
-    def add(self, seen: Seen | None) -> None:
+    def add(self, seen: KeysSeen | None) -> None:
         """Take in what a lane saw."""
         if seen is None:
             return

@@ -1,1 +1,0 @@
-"""Topics as both sides use them: reading ranges of offsets, and what an application writes."""
