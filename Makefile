@@ -70,7 +70,7 @@ demo: $(PREPARED) ## run the main example on a real broker and Spark, exactly on
 
 bench: $(PREPARED) ## measure: the engine beside plain loops, the runtime beside Kafka Streams, SQL beside Python
 	$(BIN)/python bench/task.py
-	$(BIN)/python bench/peers_main.py
+	$(BIN)/python bench/peers_main.py --rounds 3
 	$(BIN)/python bench/sql.py
 
 # What the site is made with, in .venv beside the rest; `make test` does without.
