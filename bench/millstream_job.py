@@ -136,6 +136,7 @@ def main() -> None:
     parser.add_argument("--records", type=int, default=0)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--mode", default="continuous")
+    parser.add_argument("--master", help="of Spark; without, Spark runs in this process")
     parser.add_argument("--launched", type=float, default=time.time(), help="when the process was asked for")
     arguments = parser.parse_args()
     builder = StreamsBuilder()
@@ -146,7 +147,7 @@ def main() -> None:
             bootstrap_servers=arguments.bootstrap,
             processing_guarantee=arguments.guarantee,
             processing_mode=arguments.mode,
-            num_stream_threads=arguments.threads,
+            master=arguments.master or f"local[{arguments.threads}]",
             checkpoint_location=f"{directory}/checkpoint",
         )
         if arguments.workload == "sum-uncached":
@@ -187,6 +188,7 @@ def measured(streams: KafkaStreams, records: int, started: float, launched: floa
         "first_result_seconds": round(first - started, 3),
         "first_result_seconds_from_launch": round(first - launched, 3),
         "batches": totals["commit-total"],
+        "restored": totals["restored-records-total"],
         "stages": {name: round(value, 2) for name, value in totals.items() if name.endswith("-seconds-total")},
     }
 

@@ -27,6 +27,7 @@ sys.path.insert(0, str(BENCH))
 
 from data import LINES, ORDERS, create_topics, delete_topics, probe_latency  # noqa: E402
 from footprint import Footprint  # noqa: E402
+from millstream_runs import command  # noqa: E402
 from peers.check import Results, expected_of, final_results  # noqa: E402
 from peers.inputs import WORKLOADS, Scale, fill_for, inputs  # noqa: E402
 from peers.run import EXACTLY_ONCE, GUARANTEES, run_kafka_streams, run_kafka_streams_latency  # noqa: E402
@@ -42,7 +43,7 @@ def run_millstream(
 ) -> dict[str, Any]:
     """A workload in a process of its own."""
     with subprocess.Popen(  # noqa: S603 - our own script
-        _command(bootstrap, workload, guarantee, topic, output, records, mode),
+        command(bootstrap, workload, guarantee, topic, output, records, mode=mode),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=(OUT / "millstream.log").open("w"),
@@ -61,7 +62,7 @@ def run_millstream_latency(bootstrap: str, guarantee: str, mode: str) -> dict[st
     source, output = f"latency-in-{time.time_ns()}", f"latency-out-{time.time_ns()}"
     create_topics(bootstrap, source, output)
     with subprocess.Popen(  # noqa: S603 - our own script
-        _command(bootstrap, "latency", guarantee, source, output, 0, mode),
+        command(bootstrap, "latency", guarantee, source, output, 0, mode=mode),
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=(OUT / "millstream.log").open("w"),
@@ -72,15 +73,6 @@ def run_millstream_latency(bootstrap: str, guarantee: str, mode: str) -> dict[st
         result = probe_latency(bootstrap, source, output)
         process.communicate(timeout=120)
     return result
-
-
-def _command(
-    bootstrap: str, workload: str, guarantee: str, topic: str, output: str, records: int, mode: str
-) -> list[str]:
-    command = [sys.executable, str(BENCH / "millstream_job.py"), "--bootstrap", bootstrap, "--workload", workload]
-    command += ["--launched", str(time.time())]
-    command += ["--mode", mode]
-    return [*command, "--guarantee", guarantee, "--input", topic, "--output", output, "--records", str(records)]
 
 
 def compare(
