@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 from pathlib import Path
 
 import pytest
@@ -10,13 +12,13 @@ from tests.spark.crashes import finish, running, wait_until
 
 
 @pytest.mark.skipif(not can_hide(), reason="this machine does not allow mount namespaces")
-def test_an_executor_dies(tmp_path: Path) -> None:
+def test_an_executor_dies_then_the_driver_and_then_a_whole_machine(tmp_path: Path) -> None:
     with (
         standalone() as cluster,
         running(
             tmp_path,
-            records=1_500,
-            a_second=100,
+            records=4_000,
+            a_second=60,
             seed=5,
             master=cluster.master,
             stores="rocksdb",
@@ -24,7 +26,15 @@ def test_an_executor_dies(tmp_path: Path) -> None:
         ) as (_, app, feed, results),
     ):
         results.wait_for(200, app)
-        assert all(list(worker.directory.glob("millstream-lane-*")) for worker in cluster.workers), "lanes everywhere"
+        lanes = [[one for one in worker.processes() if "pyspark.daemon" in one.command] for worker in cluster.workers]
+        assert all(lanes), "lanes everywhere"
         assert cluster.workers[0].kill_executors() == 1
+        results.wait_for(min(results.seen.values()) + 300, app)
+        app.kill_driver()
+        results.wait_for(min(results.seen.values()) + 300, app)
+        gone = cluster.workers[1]
+        gone.process.kill()
+        for process in gone.processes():
+            os.kill(process.pid, signal.SIGKILL)
         finish(app, feed, results)
         wait_until(lambda: not any(worker.processes() for worker in cluster.workers), "nothing to be left", 15)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import os
 import uuid
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -25,6 +26,8 @@ from .compare import Output
 from .feeds import PARTITIONS, Input
 
 WAIT = timedelta(seconds=120)
+#: The address of a cluster's master; without, Spark runs in this process. tests/soak/test_cluster_parity.py sets it.
+MASTER = "MILLSTREAM_TEST_MASTER"
 
 
 class Host:
@@ -42,7 +45,8 @@ class Host:
         self._directory = directory
         self._run = uuid.uuid4().hex[:6]
         self._numbers = itertools.count()
-        self.session: SparkSession = spark_session(StreamsConfig(num_stream_threads=2, state_dir=directory))
+        self._master = os.environ.get(MASTER, "local[2]")
+        self.session: SparkSession = spark_session(StreamsConfig(master=self._master, state_dir=directory))
         self.admin = Admin(StreamsConfig(bootstrap_servers=bootstrap_servers))
         self._producer = Producer(
             {
@@ -63,6 +67,7 @@ class Host:
             application_id=application_id,
             bootstrap_servers=self.bootstrap_servers,
             processing_mode=self.mode,
+            master=self._master,
             checkpoint_location=self._directory / application_id,
             **{
                 "default_key_serde": Serdes.string,
