@@ -47,7 +47,9 @@ def start(apps: Apps, admin: Admin) -> Iterator[Callable[[], LaneJob]]:
     def start() -> LaneJob:
         config = apps.config()
         admin.ensure_topic(slots_topic(config.application_id))
-        started.append(LaneJob(config, config.application_id, lambda lane, event: None))
+        started.append(
+            LaneJob(config, config.application_id, lambda lane, event: None, lambda error: pytest.fail(str(error)))
+        )
         started[-1].start(spark_session(config))
         return started[-1]
 

@@ -39,14 +39,15 @@ def test_lanes_are_not_asked_for_again_and_again(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(lane_job, "lanes_of", lambda session: 1)
-    context = Gone()
-    job = LaneJob(StreamsConfig(bootstrap_servers="nowhere:1"), "service", lambda lane, event: None)
+    context, told = Gone(), list[Exception]()
+    config = StreamsConfig(bootstrap_servers="nowhere:1")
+    job = LaneJob(config, "service", lambda lane, event: None, told.append)
     job.start(SimpleNamespace(sparkContext=context))  # type: ignore[arg-type]
     try:
         deadline = time.monotonic() + _SECONDS
-        while job.failure is None and time.monotonic() < deadline:
+        while not told and time.monotonic() < deadline:
             time.sleep(0.01)
-        assert isinstance(job.failure, ConnectionRefusedError)
+        assert [type(error) for error in told] == [ConnectionRefusedError]
         assert context.asked == 1
         assert "Spark is gone, and its lanes with it" in caplog.text
     finally:

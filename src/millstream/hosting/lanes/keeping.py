@@ -116,14 +116,21 @@ class Keeping:
 
     def gain(self, slots: set[int]) -> None:
         """Have these slots from now on."""
-        log.info("%d slots more", len(slots))
+        if slots:
+            log.info("%d slots more", len(slots))
         self._has_joined = True
         self._slots = self._slots | slots  # another thread may be going through the old ones
         self._look_soon()
 
-    def lose(self, slots: set[int]) -> None:
-        """Have these slots no more."""
+    def lose(self, slots: set[int], *, until_told: bool = False) -> None:
+        """Have these slots no more.
+
+        Args:
+            slots: the slots.
+            until_told: the group has shut this lane out, and it has to join again.
+        """
         log.info("%d slots less", len(slots))
+        self._has_joined = not until_told
         self._slots = self._slots - slots
         self._look_soon()
         self._reading_for -= slots

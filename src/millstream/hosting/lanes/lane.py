@@ -113,7 +113,7 @@ class Lane:
     def _lost(self, slots: set[int], in_time: bool) -> None:
         if in_time:
             self._committing.before_leaving()
-        self._keeping.lose(slots)
+        self._keeping.lose(slots, until_told=not in_time)
 
     # --- orders
 

@@ -22,7 +22,7 @@ class Membership:
     Args:
         settings: which lane it is.
         may_join: asked until it says that the lane may join.
-        gained: told which slots are this lane's from now on.
+        gained: told which slots are this lane's from now on, beside those that it has; none if the others have all.
         lost: told which slots are not any more, and whether there is still time to commit what was done for them.
     """
 
@@ -89,7 +89,7 @@ class Membership:
         consumer.incremental_assign(partitions)
         if partitions:
             consumer.pause(partitions)  # the group only shares them out
-            self._gained({at.partition for at in partitions})
+        self._gained({at.partition for at in partitions})
 
     def _revoked(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
         self._lost({at.partition for at in partitions}, True)

@@ -47,6 +47,7 @@ class LaneJob:
         config: where the brokers are, how Spark runs.
         service: whose lanes they are.
         hear: hears of events and of whose they are, from several threads.
+        gone: hears why there will be no lanes any more, when Spark is gone.
         most: more lanes have nothing to do.
         is_application: the service is one application.
     """
@@ -56,6 +57,7 @@ class LaneJob:
         config: StreamsConfig,
         service: str,
         hear: Callable[[int, Event], None],
+        gone: Callable[[Exception], None],
         *,
         most: int = SLOTS,
         is_application: bool = False,
@@ -65,6 +67,7 @@ class LaneJob:
         self._is_application = is_application
         self._service = service
         self._hear = hear
+        self._gone = gone
         self._server = uuid.uuid4().hex[:8]
         self._secret = secrets.token_bytes(32)
         self._lock = threading.Lock()
@@ -79,8 +82,6 @@ class LaneJob:
         self._listener: socket.socket | None = None
         self._session: SparkSession | None = None
         self._thread: threading.Thread | None = None
-        #: Why there will be no lanes any more: Spark is gone.
-        self.failure: Exception | None = None
 
     def start(self, session: SparkSession) -> None:
         """Have Spark run lanes; returns at once."""
@@ -167,7 +168,7 @@ class LaneJob:
                     return
                 if _is_gone(context):
                     log.error("Spark is gone, and its lanes with it: %s", error)
-                    self.failure = error
+                    self._gone(error)
                     return
                 log.warning("lanes ended, and are started anew: %s", str(error).splitlines()[0][:300])
             self._closing.wait(_AGAIN_SECONDS)

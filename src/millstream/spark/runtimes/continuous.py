@@ -66,6 +66,7 @@ class ContinuousRuntime:
         self._until: CatchingUp | None = None
         self._news = threading.Event()
         self._failed: Failed | None = None
+        self._gone: Exception | None = None
         self._paused = False
         self._ending = threading.Event()
         self._looked = self._topics_seen = time.monotonic()
@@ -92,6 +93,7 @@ class ContinuousRuntime:
             self._config,
             self._config.application_id,
             self._hear,
+            self._spark_is_gone,
             most=min(query.slots, max(1, len(query.tasks))),
             is_application=True,
         )
@@ -104,14 +106,14 @@ class ContinuousRuntime:
             self._news.clear()
             if self._ending.is_set() or self._life.is_ending:
                 return False
+            if self._gone is not None:
+                raise self._gone
             if self._failed is not None:
                 failed, self._failed = self._failed, None
                 if not self._goes_on_after(failed):
                     return False
             self._settle()
             if self._job is not None:
-                if self._job.failure is not None:
-                    raise self._job.failure
                 self._job.end_silent()
             self._look_at_topics()
             if self._until is not None and self._until.is_done(self.statistics.lanes().values()):
@@ -196,6 +198,10 @@ class ContinuousRuntime:
                 self._seen[lane] = (time.monotonic(), seen)
             case Failed(is_final=True):
                 self._failed = event
+        self._news.set()
+
+    def _spark_is_gone(self, error: Exception) -> None:
+        self._gone = error
         self._news.set()
 
     def _settle(self) -> None:

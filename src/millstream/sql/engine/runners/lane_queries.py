@@ -342,7 +342,7 @@ class LaneQueries:
             service = self._config.application_id
             with contextlib.closing(Admin(self._config)) as admin:
                 admin.ensure_topic(slots_topic(service))
-            self._job = LaneJob(self._config, service, self._hear)
+            self._job = LaneJob(self._config, service, self._hear, self._spark_is_gone)
             self._starting = threading.Thread(target=self._start_spark, args=(self._job,), name="spark", daemon=True)
             self._starting.start()
         return self._job
@@ -355,9 +355,16 @@ class LaneQueries:
                 error if isinstance(error, MillstreamError) else StreamsError("Spark does not start", detail=str(error))
             )
             _LOG.error("%s", failure)
-            with self._changed:
-                self._failure = failure
-                self._changed.notify_all()
+            self._fail(failure)
+
+    def _spark_is_gone(self, error: Exception) -> None:
+        hint = "start this server again: its queries go on where they were; other servers go on with them meanwhile"
+        self._fail(StreamsError("Spark is gone, and its lanes with it", detail=str(error), hint=hint))
+
+    def _fail(self, failure: MillstreamError) -> None:
+        with self._changed:
+            self._failure = failure
+            self._changed.notify_all()
 
     def _let_go(self, order: Stop) -> None:
         """Have lanes run a query no more, and wait until they do not."""
