@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from contextlib import suppress
 
 from confluent_kafka import OFFSET_END, Consumer, KafkaException, TopicPartition
@@ -78,6 +78,15 @@ class Membership:
         """Commit offsets of the group, without waiting for it: they are for people to look at."""
         with suppress(KafkaException):  # they are committed again with the next ones
             self._consumer.commit(offsets=offsets, asynchronous=True)
+
+    def is_still_of(self, slots: Collection[int]) -> bool:
+        """Whether Kafka takes this lane for a member as it is now, so that nobody else has had its slots so far."""
+        offsets = [TopicPartition(self._topic, slot, 1) for slot in slots]
+        try:
+            done = self._consumer.commit(offsets=offsets, asynchronous=False) if offsets else []
+        except KafkaException:
+            return False
+        return all(at.error is None for at in done or [])
 
     def close(self) -> None:
         """Leave: the others get this lane's slots at once."""
