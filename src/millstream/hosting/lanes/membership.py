@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Callable, Collection
 from contextlib import suppress
 
-from confluent_kafka import OFFSET_END, Consumer, KafkaException, TopicPartition
+from confluent_kafka import OFFSET_END, Consumer, KafkaError, KafkaException, TopicPartition
 
 from millstream.config import client_properties
 from millstream.hosting.lanes.settings import SESSION_MS, LaneSettings
@@ -14,6 +15,9 @@ from millstream.kafka.clients import ErrorWatch, make_consumer
 from millstream.kafka.errors import translate
 
 log = logging.getLogger("millstream.lanes")
+
+_SHARING_SECONDS = 3.0
+_AGAIN_SECONDS = 0.05
 
 
 class Membership:
@@ -82,11 +86,16 @@ class Membership:
     def is_still_of(self, slots: Collection[int]) -> bool:
         """Whether Kafka takes this lane for a member as it is now, so that nobody else has had its slots so far."""
         offsets = [TopicPartition(self._topic, slot, 1) for slot in slots]
-        try:
-            done = self._consumer.commit(offsets=offsets, asynchronous=False) if offsets else []
-        except KafkaException:
-            return False
-        return all(at.error is None for at in done or [])
+        deadline = time.monotonic() + _SHARING_SECONDS
+        while True:
+            try:
+                self._consumer.commit(offsets=offsets, asynchronous=False)
+                return True
+            except KafkaException as error:
+                # Others come or go, and this lane still has what it has not given back.
+                if error.args[0].code() != KafkaError.REBALANCE_IN_PROGRESS or time.monotonic() > deadline:
+                    return False
+            time.sleep(_AGAIN_SECONDS)
 
     def close(self) -> None:
         """Leave: the others get this lane's slots at once."""
