@@ -85,9 +85,8 @@ def test_it_goes_on_where_it_was(
         assert counts(out) == {key: list(range(1, number + 1)) for key in KEYS}
         restored.append(streams.metrics()["restored-records-total"])
     assert restored[0] == 0
-    assert restored[2] >= len(
-        KEYS
-    )  # on the same machine fewer, unless lanes have taken over from each other at the end
+    # On the same machine fewer, unless lanes took over from each other while they closed.
+    assert restored[2] >= len(KEYS)
     assert streams.metrics()["process-total"] == len(KEYS)
     found = GroupAdmin(config).positions(config.application_id)
     assert sum(found[topic, partition] for partition in range(4)) == 3 * len(KEYS)

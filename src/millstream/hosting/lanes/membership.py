@@ -89,12 +89,15 @@ class Membership:
         deadline = time.monotonic() + _SHARING_SECONDS
         while True:
             try:
-                self._consumer.commit(offsets=offsets, asynchronous=False)
-                return True
+                done = self._consumer.commit(offsets=offsets, asynchronous=False) or []
+                refused = {at.error.code() for at in done if at.error is not None}
             except KafkaException as error:
-                # Others come or go, and this lane still has what it has not given back.
-                if error.args[0].code() != KafkaError.REBALANCE_IN_PROGRESS or time.monotonic() > deadline:
-                    return False
+                refused = {error.args[0].code()}
+            if not refused:
+                return True
+            # Others come or go, and this lane still has what it has not given back.
+            if refused != {KafkaError.REBALANCE_IN_PROGRESS} or time.monotonic() > deadline:
+                return False
             time.sleep(_AGAIN_SECONDS)
 
     def close(self) -> None:
