@@ -159,7 +159,7 @@ class Keeping:
 
     def is_settled(self, known: KnownQuery) -> bool:
         """Whether all tasks of a query that should be here are."""
-        if not self.may_join():
+        if self._standing_by is not None and self._standing_by.joining.waits:
             return True
         if not self._has_joined or self.unread or known.making or known.making_globals or self._reading is not None:
             return False
