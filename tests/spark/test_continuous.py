@@ -69,7 +69,8 @@ def test_it_goes_on_where_it_was(
         streams = apps.run_once(counting(topic, out), elsewhere)
         assert counts(out) == {key: list(range(1, number + 1)) for key in KEYS}
         restored.append(streams.metrics()["restored-records-total"])
-    assert restored[:2] == [0, 0]
+    assert restored[0] == 0
+    # On the same machine fewer, unless lanes took over from each other while they closed.
     assert restored[2] >= len(KEYS)
     assert streams.metrics()["process-total"] == len(KEYS)
     found = GroupAdmin(config).positions(config.application_id)

@@ -89,6 +89,9 @@ class HostedTask:
         self.is_dirty = note is None
         #: The inputs that have given something.
         self._has_read: set[Partition] = set()
+        #: Whether it has done nothing yet, and how far its changelogs were read.
+        self._is_untouched = True
+        self._ends: Mapping[Partition, int] = {}
         self._held: list[OutputRecord] = []
         #: How many records it has written.
         self.written = 0
@@ -114,7 +117,7 @@ class HostedTask:
 
     def add(self, partition: Partition, messages: list[RawRecord]) -> int:
         """Take what was read; answers how many records that are."""
-        self.is_dirty = True
+        self.is_dirty, self._is_untouched = True, False
         self._has_read.add(partition)
         if partition[0] in self._between:
             records = unpack(messages, self._starts[partition])
@@ -200,6 +203,7 @@ class HostedTask:
     def punctuate(self) -> None:
         """Call the wall-clock punctuators that are due."""
         is_at(self.id.name)
+        self._is_untouched = False
         if self._task.maybe_punctuate_wall_clock():
             self.is_dirty = True
             self._held += self._task.take_outputs()
@@ -232,7 +236,7 @@ class HostedTask:
 
     def finish(self, slots_topic: str) -> tuple[list[OutputRecord], bytes]:
         """All that it has to say since the last time, and its note, which is among it."""
-        task = self._task
+        task, self._is_untouched = self._task, False
         is_at(self.id.name)
         with watching(self.watch, task, flushes=True):
             task.commit(until_clean=True)
@@ -249,16 +253,17 @@ class HostedTask:
         records.append((slots_topic, self.id.slot, self.id.key, note, max(stream_time, LEAST_TIME), None))
         return records, note
 
-    def leave(self) -> None:
-        """Let it go after a commit, and leave its stores to the next lane on this machine that has it."""
-        logs = {(log.topic, self.id.partition) for log in followed(self.query, self.id).values()}
-        try:
-            with closing(Admin(self.query.config)) as admin:
-                # Nobody else writes to them yet, and all that is there is in the stores.
-                ends = admin.end_offsets(logs, committed=False) if logs else {}
-        except BaseException:
-            self.close()
-            raise
+    @property
+    def followed(self) -> set[Partition]:
+        """The changelogs that others can go on from where its stores are."""
+        return {(log.topic, self.id.partition) for log in followed(self.query, self.id).values()}
+
+    def leave(self, ends: Mapping[Partition, int]) -> None:
+        """Let it go after a commit, and leave its stores to the next lane on this machine that has it.
+
+        Args:
+            ends: where its changelogs end, which have nothing that it has not written, or read.
+        """
         is_at(self.id.name)
         try:
             leave_behind(self.query, self.id, self._task.close_complete(), ends, self._warm, self._directory)
@@ -268,6 +273,9 @@ class HostedTask:
 
     def close(self) -> None:
         """Let it go; what was not committed is forgotten."""
+        if self._is_untouched and self._ends and self.query.config.state_dir is not None:
+            self.leave(self._ends)  # as it was found, or better
+            return
         is_at(self.id.name)
         try:
             self._task.close(flush=False)
@@ -362,5 +370,6 @@ class HostedTask:
             if self._warm is not None:
                 self._warm.pour(stores)
             self._restored = fill(self.query.config, logs, ends, self._on_restored, starts)
+            self._ends = ends
         set_clocks(self._logs, stores, note)
         return note.progress

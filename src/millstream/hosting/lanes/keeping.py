@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing, suppress
 from dataclasses import dataclass, field
@@ -173,7 +173,7 @@ class Keeping:
 
     def is_settled(self, known: KnownQuery) -> bool:
         """Whether all tasks of a query that should be here are."""
-        if not self.may_join():
+        if self._standing_by is not None and self._standing_by.joining.waits:
             return True
         if not self._has_joined or self.unread or known.making or known.making_globals or self._reading is not None:
             return False
@@ -299,13 +299,18 @@ class Keeping:
         making = known.making.pop(task_id, None)
         if making is not None:
             making.add_done_callback(_close_made)
-        task = known.tasks.pop(task_id, None)
+        task = known.tasks.get(task_id)
         if task is not None:
-            known.counted.update(task.counted())
-            for partition in task_id.inputs:
-                self._inputs.remove(task, partition)
+            self._forget(known, task)
             with suppress(Exception):  # it is of no use any more
                 task.close()
+
+    def _forget(self, known: KnownQuery, task: HostedTask) -> None:
+        """Have a task no more, which is still to be closed."""
+        del known.tasks[task.id]
+        known.counted.update(task.counted())
+        for partition in task.id.inputs:
+            self._inputs.remove(task, partition)
 
     def fail(self, known: KnownQuery, error: Exception) -> None:
         """Take a query out; it is tried again a little later, from where it last committed."""
@@ -337,20 +342,30 @@ class Keeping:
             self._purged = read
             self._maker.submit(_delete, self._settings.config, before)
 
-    def leave(self) -> None:
-        """Let tasks go after the last commit, and leave their stores to the next lane on this machine."""
-        if self._settings.config.state_dir is None:
+    def leave(self, is_still_of: Callable[[Collection[int]], bool]) -> None:
+        """Let tasks go after the last commit, and leave their stores to the next lane on this machine.
+
+        Args:
+            is_still_of: whether nobody else has had slots so far.
+        """
+        clean = [(known, task) for known, task in self.tasks() if not task.is_dirty]
+        if self._settings.config.state_dir is None or not clean:
             return
-        for known, task in self.tasks():
-            if not task.is_dirty:
-                del known.tasks[task.id]
-                known.counted.update(task.counted())
-                for partition in task.id.inputs:
-                    self._inputs.remove(task, partition)
-                try:
-                    task.leave()
-                except Exception as error:  # the next one reads its changelogs
-                    log.warning("query %s: task %s leaves no files: %s", task.id.query, task.id.name, error)
+        try:
+            with closing(Admin(self._settings.config)) as admin:
+                ends = admin.end_offsets({at for _, task in clean for at in task.followed}, committed=False)
+        except MillstreamError as error:
+            log.warning("tasks leave no files: %s", error)
+            return
+        # Asked afterwards: so all that the changelogs had was written here.
+        if not is_still_of({task.id.slot for _, task in clean}):
+            return
+        for known, task in clean:
+            self._forget(known, task)
+            try:
+                task.leave(ends)
+            except Exception as error:  # the next one reads its changelogs
+                log.warning("query %s: task %s leaves no files: %s", task.id.query, task.id.name, error)
 
     def close(self) -> None:
         """Let everything go."""

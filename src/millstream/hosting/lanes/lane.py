@@ -103,7 +103,7 @@ class Lane:
                     self._tell_figures(is_idle=not came and not self._committing.is_needed)
                     keeping.purge()
                 self._committing.commit()
-            keeping.leave()
+            keeping.leave(membership.is_still_of)
         finally:
             keeping.close()
             self._outputs.close()

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Collection
 from contextlib import suppress
 
-from confluent_kafka import OFFSET_END, Consumer, KafkaException, TopicPartition
+from confluent_kafka import OFFSET_END, Consumer, KafkaError, KafkaException, TopicPartition
 
 from millstream.config import client_properties
 from millstream.hosting.lanes.settings import SESSION_MS, LaneSettings
@@ -14,6 +15,9 @@ from millstream.kafka.clients import ErrorWatch, make_consumer
 from millstream.kafka.errors import translate
 
 log = logging.getLogger("millstream.lanes")
+
+_SHARING_SECONDS = 3.0
+_AGAIN_SECONDS = 0.05
 
 
 class Membership:
@@ -78,6 +82,23 @@ class Membership:
         """Commit offsets of the group, without waiting for it: they are for people to look at."""
         with suppress(KafkaException):  # they are committed again with the next ones
             self._consumer.commit(offsets=offsets, asynchronous=True)
+
+    def is_still_of(self, slots: Collection[int]) -> bool:
+        """Whether Kafka takes this lane for a member as it is now, so that nobody else has had its slots so far."""
+        offsets = [TopicPartition(self._topic, slot, 1) for slot in slots]
+        deadline = time.monotonic() + _SHARING_SECONDS
+        while True:
+            try:
+                done = self._consumer.commit(offsets=offsets, asynchronous=False) or []
+                refused = {at.error.code() for at in done if at.error is not None}
+            except KafkaException as error:
+                refused = {error.args[0].code()}
+            if not refused:
+                return True
+            # Others come or go, and this lane still has what it has not given back.
+            if refused != {KafkaError.REBALANCE_IN_PROGRESS} or time.monotonic() > deadline:
+                return False
+            time.sleep(_AGAIN_SECONDS)
 
     def close(self) -> None:
         """Leave: the others get this lane's slots at once."""

@@ -22,6 +22,7 @@ def member(name: str, number: int = 0) -> Member:
 def test_the_first_one_joins_at_once() -> None:
     lane = joining()
     assert not lane.is_over
+    assert not lane.waits
     lane.consider([], [], 100.0, has_all=True)
     assert lane.is_over
 
@@ -40,8 +41,10 @@ def test_one_that_comes_to_others_waits_until_it_is_warm(other: str, is_replacem
     lane.consider([member(other)], [0, None], 120.0, has_all=True)
     lane.consider([member(other)], [0, 10_001], 121.0, has_all=True)
     assert not lane.is_over
+    assert lane.waits
     lane.consider([member(other)], [0, 10_000], 122.0, has_all=True)
     assert lane.is_over
+    assert not lane.waits
 
 
 def test_it_waits_until_those_that_are_gone_are_known_to_be() -> None:

@@ -31,6 +31,8 @@ _POLL_SECONDS = 0.5
 #: How often it is looked who is in the group; more often until this lane has joined it.
 _LOOK_SECONDS = 5.0
 _LOOK_BEFORE_JOINING_SECONDS = 0.5
+#: How often it is looked whether it should stand by for other tasks than it does, also while many records come.
+_ADAPT_SECONDS = 0.25
 _AT_ONCE = 5_000
 _SAVE_SECONDS = 10.0
 #: Files that nobody has used for so long are removed, as nobody would believe them any more.
@@ -79,7 +81,7 @@ class StandingBy:
         self._unwanted: dict[_Key, float] = {}
         self._not_before: dict[_Key, float] = {}
         self._assigned: dict[Partition, Standby] = {}
-        self._looked = 0.0
+        self._looked = self._adapted = 0.0
         self._saved = self._cleaned = time.monotonic()
         self._watch = ErrorWatch()
         self._stop = Event()
@@ -155,14 +157,16 @@ class StandingBy:
         if now >= self._looked + often:
             self._looked = now
             self._look(group, now)
-        self._adapt(consumer, now)
+        if now >= self._adapted + _ADAPT_SECONDS:
+            self._adapted = now
+            self._adapt(consumer, now)
+            self._measure(consumer)
         if not self._assigned:
-            self._stop.wait(_LOOK_BEFORE_JOINING_SECONDS)
+            self._stop.wait(_POLL_SECONDS)
             return
         first = consumer.poll(_POLL_SECONDS)
         if first is not None:
             self._take([first, *consumer.consume(_AT_ONCE, 0)])
-        self._measure(consumer)
         if now >= self._saved + _SAVE_SECONDS:
             self._saved = now
             self._save(now)

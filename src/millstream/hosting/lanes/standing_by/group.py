@@ -18,8 +18,6 @@ from confluent_kafka.admin import AdminClient
 from millstream.config import StreamsConfig
 from millstream.kafka.clients import make_admin
 
-warnings.filterwarnings("ignore", "list_groups", DeprecationWarning)
-
 _ASKING_SECONDS = 5.0
 _VERSION_SIZE = 2
 _SHORT, _INT = Struct(">h"), Struct(">i")
@@ -61,6 +59,8 @@ class Group:
         """Its members, each with its slots; None while they are shared out anew, or brokers do not answer."""
         if self._client is None:
             self._client = make_admin(self._config)
+        # Said each time; where warnings are errors, that would be an error of another kind in the middle of it.
+        warnings.filterwarnings("ignore", "list_groups", DeprecationWarning)
         try:
             found: list[Any] = self._client.list_groups(self._name, _ASKING_SECONDS)
         except KafkaException:

@@ -37,6 +37,7 @@ class Joining:
         #: Who is still in the group after that is alive.
         self._session = float(session) / 1000 + 1.0
         self._may = threading.Event()
+        self._waits = False
         self._begun: float | None = None
         self._seen_at = 0.0
         self._seen: frozenset[str] = frozenset()
@@ -46,6 +47,11 @@ class Joining:
     def is_over(self) -> bool:
         """Whether it may join, or has."""
         return self._may.is_set()
+
+    @property
+    def waits(self) -> bool:
+        """Whether others are at work, and it does not join them yet."""
+        return self._waits and not self._may.is_set()
 
     def consider(
         self, members: Sequence[Member] | None, lags: Sequence[int | None], now: float, *, has_all: bool
@@ -72,6 +78,7 @@ class Joining:
         if not any(self._is_at_work(member) for member in members):
             self._may.set()
             return
+        self._waits = True
         is_warm = has_all and all(lag is not None and lag <= _ACCEPTABLE_LAG for lag in lags)
         if (is_warm and now >= self._since + self._session) or now > self._begun + _LONGEST_SECONDS:
             log.info("this lane has its share in reserve, and joins the others")
