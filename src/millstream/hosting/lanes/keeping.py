@@ -288,6 +288,10 @@ class Keeping:
         for known in self.queries.values():
             self.close_tasks(known)
         self._maker.shutdown(wait=False, cancel_futures=True)
+        self.remove_files()
+
+    def remove_files(self) -> None:
+        """Of all tasks; they are made anew wherever tasks are."""
         self._scratch.remove()
 
 
