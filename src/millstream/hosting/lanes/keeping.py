@@ -247,7 +247,7 @@ class Keeping:
             making.add_done_callback(_close_made)
         task = known.tasks.pop(task_id, None)
         if task is not None:
-            known.counted.update(task.counted())
+            known.counted.update(task.done)
             for partition in task_id.inputs:
                 self._inputs.remove(task, partition)
             with suppress(Exception):  # it is of no use any more
