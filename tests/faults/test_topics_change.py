@@ -8,6 +8,7 @@ from collections.abc import Callable
 import cloudpickle
 from confluent_kafka import Message
 from tests.spark.conftest import Apps
+from tests.spark.conftest import batches as batches
 from tests.spark.conftest import counting as counting
 from tests.spark.conftest import counts as counts
 from tests.spark.conftest import either as either
@@ -30,11 +31,11 @@ Counts = Callable[..., dict[str, list[int]]]
 
 
 def test_a_topic_that_is_made_again_is_read_from_its_beginning(
-    either: Apps, counting: Callable[..., Topology], make_topic: Make, produce: Produce, counts: Counts, admin: Admin
+    batches: Apps, counting: Callable[..., Topology], make_topic: Make, produce: Produce, counts: Counts, admin: Admin
 ) -> None:
     """While the application runs, and while it is down; the new topics are shorter and longer than the old ones."""
     topic, out = make_topic(1), make_topic(1)
-    topology, config = counting(topic, out), either.config()
+    topology, config = counting(topic, out), batches.config()
 
     def make_again(key: str, count: int) -> None:
         admin.delete_topics([topic])
@@ -54,7 +55,7 @@ def test_a_topic_that_is_made_again_is_read_from_its_beginning(
     finally:
         streams.close()
     make_again("while down", expected["while down"])
-    either.run_once(topology, config)
+    batches.run_once(topology, config)
     assert counts(out) == {key: list(range(1, count + 1)) for key, count in expected.items()}
 
 

@@ -69,7 +69,7 @@ def test_invariants_survive_kills(
     patterns, chance = GROUPS[group], random.Random(7)
     monkeypatch.setenv("MILLSTREAM_BOOTSTRAP_SERVERS", broker.bootstrap_servers)
     pages = {pattern.name: readme.read(pattern) for pattern in patterns}
-    for command in (command for page in pages.values() for command in page.commands):
+    for command in (command for page in pages.values() for command in page.before):
         readme.run(command, monkeypatch, capsys)
     topology = built(part for pattern in patterns for part in pattern.parts)
     config = apps.config()
@@ -78,6 +78,9 @@ def test_invariants_survive_kills(
     with streams:
         live = Live(streams, topology, config.application_id, admin, consume)
         monkeypatch.setenv("MILLSTREAM_SERVER", str(streams.url))
+        for command in (command for page in pages.values() for command in page.meanwhile):
+            readme.run(command, monkeypatch, capsys)
+            live.wait_until_done()
         for turn in range(KILLS + 1):
             commits = live.commits
             for pattern in patterns:

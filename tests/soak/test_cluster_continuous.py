@@ -38,3 +38,23 @@ def test_an_executor_dies_then_the_driver_and_then_a_whole_machine(tmp_path: Pat
             os.kill(process.pid, signal.SIGKILL)
         finish(app, feed, results)
         wait_until(lambda: not any(worker.processes() for worker in cluster.workers), "nothing to be left", 15)
+
+
+@pytest.mark.skipif(not can_hide(), reason="this machine does not allow mount namespaces")
+def test_a_machine_that_joins_gets_lanes(tmp_path: Path) -> None:
+    with (
+        standalone(workers=1) as cluster,
+        running(
+            tmp_path,
+            records=1_500,
+            a_second=100,
+            seed=6,
+            master=cluster.master,
+            stores="memory",
+            mode="continuous",
+        ) as (_, app, feed, results),
+    ):
+        results.wait_for(100, app)
+        late = cluster.join()
+        wait_until(lambda: list(late.directory.glob("millstream-lane-*")), "a lane on the machine that came later")
+        finish(app, feed, results)

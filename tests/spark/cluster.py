@@ -12,7 +12,7 @@ import re
 import signal
 import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -68,6 +68,8 @@ class Cluster:
     workers: list[Worker]
     #: Where workers do not see what others have.
     hidden: Path
+    #: Has another machine join.
+    join: Callable[[], Worker]
 
 
 def left_below(temporary: Path) -> list[Path]:
@@ -96,8 +98,10 @@ def standalone(workers: int = 2) -> Iterator[Cluster]:
         wait_until(lambda: _ADDRESS.search(log.read_text()), "the address of the master")
         found = _ADDRESS.search(log.read_text())
         assert found is not None
-        machines = []
-        for number in range(workers):
+        machines: list[Worker] = []
+
+        def join() -> Worker:
+            number = len(machines)
             address, own = f"127.0.0.{3 + number}", directory / f"w{number}"
             own.mkdir()
             command = ["unshare", "--mount", "sh", "-c", _HIDING, "sh", str(hidden)]
@@ -105,9 +109,13 @@ def standalone(workers: int = 2) -> Iterator[Cluster]:
             command += ["--memory", "1g", "--work-dir", str(own / "work"), "--webui-port", "0", found[0]]
             process = started.enter_context(_started(own / "worker.log", own, command))
             machines.append(Worker(address, process, own))
+            return machines[-1]
+
+        for _ in range(workers):
+            join()
         for machine in machines:
             wait_until(machine.is_registered, "a worker that is registered")
-        yield Cluster(found[0], machines, hidden)
+        yield Cluster(found[0], machines, hidden, join)
 
 
 @contextlib.contextmanager

@@ -44,8 +44,9 @@ class Live:
         self._admin = admin
         self._consume = consume
         sources = [node for node in topology.nodes.values() if isinstance(node, SourceNode)]
-        topics = {topic for source in sources for topic in source.topics} - topology.internal_topics.keys()
-        self._inputs = self._places(topics)
+        between = topology.internal_topics.keys()
+        topics = {topic for source in sources for topic in source.topics} - between
+        self._inputs = self._places(topics | {f"{application_id}-{topic}" for topic in between})
 
     @property
     def commits(self) -> float:

@@ -26,14 +26,21 @@ class Readme:
     """What a README says.
 
     Args:
-        commands: those that make topics and write to them, in their order.
+        before: commands that make topics and write to them before the application is started, in their order.
+        meanwhile: those that are given one after the other while it runs.
         sent: what they write.
         claims: commands, and what they are said to print.
     """
 
-    commands: list[list[str]]
+    before: list[list[str]]
+    meanwhile: list[list[str]]
     sent: list[Sent]
     claims: list[tuple[list[list[str]], list[str]]]
+
+    @property
+    def commands(self) -> list[list[str]]:
+        """All that make topics and write to them."""
+        return [*self.before, *self.meanwhile]
 
 
 def read(pattern: Pattern) -> Readme:
@@ -46,9 +53,13 @@ def read(pattern: Pattern) -> Readme:
         if (fence["language"], following["language"]) == ("sh", "text")
     ]
     claimed = [body for bodies, _ in claims for body in bodies]
-    every = [command for fence in fences if fence["language"] == "sh" for command in _commands(fence["body"])]
-    commands = [command for command in every if command not in claimed]
-    return Readme(commands, list(_sent(commands)), claims)
+    scripts = "".join(fence["body"] + "\n" for fence in fences if fence["language"] == "sh")
+    start = scripts.find(_RUNS[0])
+    before, meanwhile = (
+        [command for command in _commands(script) if command not in claimed]
+        for script in (scripts[:start], scripts[start:])
+    )
+    return Readme(before, meanwhile, list(_sent([*before, *meanwhile])), claims)
 
 
 def run(command: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> list[str]:
@@ -78,7 +89,7 @@ def check_claims(page: Readme, monkeypatch: pytest.MonkeyPatch, capsys: pytest.C
 
 
 def _commands(body: str) -> list[list[str]]:
-    return [shlex.split(line) for line in body.splitlines() if not line.startswith(_RUNS)]
+    return [shlex.split(line) for line in body.splitlines() if line and not line.startswith(_RUNS)]
 
 
 def _sent(commands: list[list[str]]) -> Iterator[Sent]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from weakref import WeakKeyDictionary
 
@@ -52,11 +52,6 @@ class _Finished:
     task: HostedTask
     records: list[OutputRecord]
     note: bytes
-
-    @property
-    def positions(self) -> Iterable[tuple[Partition, int]]:
-        """How far it is in its inputs."""
-        return self.task.positions.items()
 
     def writes(self, topic: str) -> bool:
         """Whether something of it goes to a topic."""
@@ -106,8 +101,8 @@ class Committing:
         self._took = 0.0
         #: Before then nothing that is known of is to be committed.
         self._due_at = 0.0
-        #: How far the group was told that tasks are which have nothing to do.
-        self._reached: WeakKeyDictionary[HostedTask, dict[Partition, int]] = WeakKeyDictionary()
+        #: Of inputs of which tasks have everything, the position, and the end behind it that the group was told.
+        self._reached: WeakKeyDictionary[HostedTask, dict[Partition, tuple[int, int]]] = WeakKeyDictionary()
         #: How often something was committed.
         self.commits = 0
         #: See `Figures.times`.
@@ -175,14 +170,23 @@ class Committing:
         for task in known.tasks.values():
             if task.is_dirty or task.has_records:
                 continue
-            told = self._reached.setdefault(task, {})
-            for at in task.id.inputs:
+            reached = self._reached.setdefault(task, {})
+            for at, position in task.positions.items():
                 end = inputs.reached(task, at)
-                if end is not None and end > max(told.get(at, 0), task.positions[at]):
-                    told[at] = end
+                if end is not None and end > position and reached.get(at) != (position, end):
+                    reached[at] = position, end
                     offsets.append(TopicPartition(*at, end))
         if offsets:
             self._membership.commit(offsets)
+
+    def _positions(self, task: HostedTask) -> list[TopicPartition]:
+        """What the group is told of a task."""
+        reached = self._reached.get(task, {})
+        found = []
+        for at, position in task.positions.items():
+            before, end = reached.get(at, (position, position))
+            found.append(TopicPartition(*at, end if before == position else position))
+        return found
 
     def before_leaving(self) -> None:
         """Commit while the group waits for this lane to let slots go."""
@@ -255,11 +259,7 @@ class Committing:
             try:
                 offsets = [TopicPartition(self._topic, slot, 1) for slot in slots]
                 if self._commits_inputs:
-                    offsets += [
-                        TopicPartition(*at, max(offset, self._reached.get(entry.task, {}).get(at, 0)))
-                        for entry in still
-                        for at, offset in entry.positions
-                    ]
+                    offsets += [at for entry in still for at in self._positions(entry.task)]
                 self._write(records, offsets, still)
                 self.commits += 1
                 begun, first, _ = self.times

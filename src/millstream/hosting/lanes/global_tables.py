@@ -37,6 +37,9 @@ class GlobalTables:
         """All that there is belongs to a table."""
         return "earliest"
 
+    def moved(self, partition: Partition) -> None:
+        """It goes on elsewhere in a partition."""
+
     def lost(self, error: MillstreamError) -> None:
         """They cannot go on."""
         self._on_lost(self, error)

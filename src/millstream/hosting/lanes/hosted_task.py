@@ -6,7 +6,7 @@ import logging
 import shutil
 import time
 from collections.abc import Callable, Mapping
-from contextlib import closing
+from contextlib import closing, suppress
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -85,6 +85,8 @@ class HostedTask:
         self.next: dict[Partition, int] = {at: self._start(at, known) for at in task_id.inputs}
         #: Where inputs begin of which nothing was processed yet: offsets, or places (see `bundles`).
         self._starts = {at: self._place(at, offset, known) for at, offset in self.next.items()}
+        #: The topics that its positions are of.
+        self._ids = dict(query.input_ids)
         #: Whether there is something to commit. The first time, where it begins to read.
         self.is_dirty = note is None
         #: The inputs that have given something.
@@ -104,12 +106,21 @@ class HostedTask:
         self._task = self._made(known, global_state)
         for topic, partition in task_id.inputs:
             self._task.assign(topic, partition)
+        #: What it had done by the last commit; what it did since then is done again if it is let go.
+        self.done = self.counted()
 
     # --- reading (see `inputs.Reader`)
 
     def reset_of(self, topic: str) -> OffsetReset:
         """Where to go on in a topic that does not have what comes next."""
         return self.query.reset_of(topic)
+
+    def moved(self, partition: Partition) -> None:
+        """It goes on elsewhere in a partition, and so perhaps in another topic of the same name."""
+        self._starts[partition] = self._place(partition, self.next[partition], None)
+        self._has_read.discard(partition)
+        with suppress(MillstreamError), closing(Admin(self.query.config)) as admin:  # it may be away again
+            self._ids |= admin.topic_ids({partition[0]})
 
     def lost(self, error: MillstreamError) -> None:
         """It cannot go on."""
@@ -232,6 +243,7 @@ class HostedTask:
         """What it had to say is said."""
         self.is_dirty = False
         self._read = self._given
+        self.done = self.counted()
         self._committed = time.monotonic()
 
     def finish(self, slots_topic: str) -> tuple[list[OutputRecord], bytes]:
@@ -249,7 +261,7 @@ class HostedTask:
         records += change_records(self._logs, self.id.partition, stores, task.take_changes(), stream_time)
         ids = {name: self.query.changelog_ids.get(name, "") for name in self._logs}
         said = encode_task(task.save(), clocks_of(self._logs, stores), ids)
-        note = notes.encode(self._places(), said, self.query.input_ids)
+        note = notes.encode(self._places(), said, self._ids)
         records.append((slots_topic, self.id.slot, self.id.key, note, max(stream_time, LEAST_TIME), None))
         return records, note
 

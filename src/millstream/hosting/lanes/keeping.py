@@ -308,7 +308,7 @@ class Keeping:
     def _forget(self, known: KnownQuery, task: HostedTask) -> None:
         """Have a task no more, which is still to be closed."""
         del known.tasks[task.id]
-        known.counted.update(task.counted())
+        known.counted.update(task.done)
         for partition in task.id.inputs:
             self._inputs.remove(task, partition)
 
@@ -374,6 +374,10 @@ class Keeping:
         self._maker.shutdown(wait=False, cancel_futures=True)
         if self._standing_by is not None:
             self._standing_by.close()
+        self.remove_files()
+
+    def remove_files(self) -> None:
+        """Of all tasks; they are made anew wherever tasks are."""
         self._scratch.remove()
 
 

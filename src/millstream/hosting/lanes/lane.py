@@ -75,6 +75,10 @@ class Lane:
         """Have the lane do something; from any thread."""
         self._orders.put(order)
 
+    def abandon(self) -> None:
+        """Leave no files behind: the process is about to end as it is; from any thread."""
+        self._keeping.remove_files()
+
     def run(self) -> None:
         """Work until told to close."""
         settings, keeping = self._settings, self._keeping

@@ -106,4 +106,5 @@ def _listen(channel: Channel, lane: Lane, closing: threading.Event) -> None:
             closing.set()
         lane.order(order)  # type: ignore[arg-type]  # the driver sends nothing else
     if not closing.is_set():
+        lane.abandon()
         os._exit(_GONE)

@@ -1,4 +1,4 @@
-"""A small query that goes the ways of an application's, without Kafka: its JVM then knows the classes they need.
+"""A small job and a small query that go the ways of applications, without Kafka: the JVM then knows their classes.
 
 python -m millstream.spark.startup.rehearsal JVM-OPTION...
 """
@@ -59,8 +59,14 @@ class _Reader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
 def _rehearse(options: list[str], directory: str) -> None:
     jvm = " ".join([LOCAL_JVM, *options])
-    config = StreamsConfig(num_stream_threads=2, state_dir=directory, spark={"spark.driver.extraJavaOptions": jvm})
+    config = StreamsConfig(
+        processing_mode="micro_batch",
+        num_stream_threads=2,
+        state_dir=directory,
+        spark={"spark.driver.extraJavaOptions": jvm},
+    )
     session = spark_session(config)
+    session.sparkContext.parallelize(range(2), 2).mapPartitionsWithIndex(lambda lane, _: [lane]).count()
     session.dataSource.register(Rehearsal)
     frame = session.readStream.format(_FORMAT).load()
     frame = frame.repartition(2, "lane").mapInArrow(lambda batches: batches, SCHEMA)

@@ -40,6 +40,9 @@ class Reader(Protocol):
     def reset_of(self, topic: str) -> OffsetReset:
         """Where to go on in a topic that does not have what comes next."""
 
+    def moved(self, partition: Partition) -> None:
+        """It goes on elsewhere in a partition: its `next` was changed."""
+
     def lost(self, error: MillstreamError) -> None:
         """It cannot go on."""
 
@@ -194,4 +197,5 @@ class Inputs:
                 "%s-%s: offset %s comes next, but %s; going on at %s (offset reset: %s)",
                 *(*partition, at, why, reader.next[partition], reset),
             )
+            reader.moved(partition)
             self.add(reader, partition)
