@@ -34,6 +34,7 @@ from millstream.hosting.lanes.messages import (
 from millstream.hosting.lanes.query import HostedQuery
 from millstream.hosting.lanes.reading.feed import Feed
 from millstream.hosting.lanes.reading.inputs import Inputs
+from millstream.hosting.lanes.reading.pace import Pace
 from millstream.hosting.lanes.settings import LaneSettings
 from millstream.hosting.lanes.writing.outputs import Outputs
 from millstream.hosting.lanes.writing.plain_outputs import PlainOutputs
@@ -63,6 +64,7 @@ class Lane:
         else:
             self._outputs = PlainOutputs(settings.config, settings.topic)
         self._keeping = Keeping(settings, self._inputs, tell)
+        self._pace = Pace()
         self._told_figures = 0.0
         self._closing = False
 
@@ -168,7 +170,7 @@ class Lane:
         """Process what has come; answers how many records that were."""
         keeping, count, touched = self._keeping, 0, dict[HostedTask, None]()
         seconds = min(self._committing.patience, _IDLE_SECONDS) if self._committing.is_needed else _IDLE_SECONDS
-        for reader, partition, records in self._inputs.poll(seconds):
+        for reader, partition, records in self._inputs.poll(seconds, self._pace.most):
             task: HostedTask | GlobalTables = reader  # type: ignore[assignment]  # there are no other readers
             known = keeping.queries.get(task.query.id)
             if known is None or not known.has(task):  # it failed just now
@@ -184,12 +186,14 @@ class Lane:
             touched[task] = None
             if task.is_full(partition):
                 self._inputs.remove(task, partition)
+        begun = time.monotonic()
         now = int(time.time() * 1000)
         for known, task in keeping.tasks():
             due = task.next_punctuation
             is_due = due is not None and due <= now
             if not known.is_paused and (is_due or task in touched or task.has_records):
                 self._process(known, task, punctuates=is_due)
+        self._pace.took(count, time.monotonic() - begun)
         if touched:
             self._committing.wanted()
         return count

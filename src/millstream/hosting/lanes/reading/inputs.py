@@ -22,8 +22,6 @@ from millstream.topology.nodes import OffsetReset
 
 log = logging.getLogger("millstream.lanes")
 
-#: Few enough to stay in the processor's caches until they are processed.
-_CHUNK = 5_000
 _ASK_AGAIN_SECONDS = 1.0
 #: How long a topic may be missing: it may be made again, and a broker that comes back does not know all at once.
 _MISSING_SECONDS = 30.0
@@ -99,13 +97,13 @@ class Inputs:
             return max(0, reader.next[partition] - position)
         return max(0, self._live.end(partition) - position)
 
-    def poll(self, seconds: float) -> Iterator[tuple[Reader, Partition, list[RawRecord]]]:
-        """Records for readers: what there is, or comes first in this time."""
+    def poll(self, seconds: float, most: int) -> Iterator[tuple[Reader, Partition, list[RawRecord]]]:
+        """So many records for readers at most, of each feed: what there is, or comes first in this time."""
         if self._behind is not None and self._behind_readers:
-            yield from self._given(self._behind, self._behind_readers, 0.01)
+            yield from self._given(self._behind, self._behind_readers, 0.01, most)
             self._join_live()
             seconds = 0
-        yield from self._given(self._live, self._live_readers, seconds)
+        yield from self._given(self._live, self._live_readers, seconds, most)
 
     def close(self) -> None:
         """Leave."""
@@ -114,9 +112,9 @@ class Inputs:
                 feed.close()
 
     def _given(
-        self, feed: Feed, readers: dict[Partition, list[Reader]], seconds: float
+        self, feed: Feed, readers: dict[Partition, list[Reader]], seconds: float, most: int
     ) -> Iterator[tuple[Reader, Partition, list[RawRecord]]]:
-        for partition, records in feed.poll(_CHUNK, seconds):
+        for partition, records in feed.poll(most, seconds):
             for reader in list(readers.get(partition, ())):
                 wanted = reader.next[partition]
                 if records[-1][4] < wanted:
