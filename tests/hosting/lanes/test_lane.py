@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -273,3 +275,24 @@ def test_an_output_topic_that_is_gone_is_told(
     produce(source, some(5))
     until(lambda: lanes.failures("q"))
     assert out in lanes.failures("q")[0].error
+
+
+def test_a_slow_function_does_not_keep_a_lane_from_its_group(
+    lanes: LaneService, make_topic: Make, produce: Produce, consume: Consume, caplog: pytest.LogCaptureFixture
+) -> None:
+    """All records together take longer than the group waits for a lane."""
+    patience = {"main.consumer.max.poll.interval.ms": 6_000, "main.consumer.session.timeout.ms": 6_000}
+    lanes.config = replace(lanes.config, client=patience)
+    source, out = make_topic(1, name="in"), make_topic(1, name="out")
+    builder = StreamsBuilder()
+
+    def slow(value: str) -> str:
+        time.sleep(0.02)
+        return value
+
+    builder.stream(source, TEXTS).map_values(slow).to(out, Produced(Serdes.string, Serdes.string))
+    produce(source, some(600))
+    lanes.run("q", builder.build())
+    lanes.start()
+    assert len(consume(out, 600, timeout=60)) == 600
+    assert "was silent for too long" not in caplog.text

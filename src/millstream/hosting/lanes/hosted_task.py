@@ -16,6 +16,7 @@ from millstream.hosting.context import NO_THROTTLE, PlacedContext
 from millstream.hosting.lanes import notes
 from millstream.hosting.lanes.bundles import offset_at, pack, place_of, unpack
 from millstream.hosting.lanes.query import HostedQuery, HostedTaskId
+from millstream.hosting.lanes.reading.pace import MOST
 from millstream.hosting.lanes.standing_by.standby import Warm, believed, followed, leave_behind
 from millstream.hosting.range_consumer import records_gone
 from millstream.hosting.restoring import fill
@@ -94,6 +95,8 @@ class HostedTask:
         #: Whether it has done nothing yet, and how far its changelogs were read.
         self._is_untouched = True
         self._ends: Mapping[Partition, int] = {}
+        #: Whether it has not come to all that it was given, the last time.
+        self.is_cut = False
         self._held: list[OutputRecord] = []
         #: How many records it has written.
         self.written = 0
@@ -190,11 +193,12 @@ class HostedTask:
         """When a wall-clock punctuator is due next, in milliseconds."""
         return self._task.next_wall_clock_punctuation
 
-    def process(self, has_all: Callable[[Partition], bool]) -> None:
+    def process(self, has_all: Callable[[Partition], bool], most: int = MOST) -> None:
         """Process what can be processed now.
 
         Args:
             has_all: whether all that an input has now was taken; else it may be waited for.
+            most: after so many records others have their turn; `MOST` if they take no time to speak of.
         """
         task, before = self._task, self.processed
 
@@ -202,14 +206,27 @@ class HostedTask:
             return 0 if has_all((topic, partition)) else None
 
         is_at(self.id.name)
+        self.is_cut = False
         with watching(self.watch, task):
-            if len(self.id.inputs) == 1:
+            if most < MOST:
+                self._process_some(lag, most)
+            elif len(self.id.inputs) == 1:
                 task.process_all()
             else:
                 while task.has_records and task.is_processable(lag):
                     task.process_until_one_is_empty()
         self.is_dirty |= self.processed > before
         self._held += task.take_outputs()
+
+    def _process_some(self, lag: Callable[[str, int], int | None], most: int) -> None:
+        """Process one record after the other, as each may take long."""
+        task, waits = self._task, len(self.id.inputs) > 1
+        for _ in range(most):
+            if not task.has_records or (waits and not task.is_processable(lag)):
+                return
+            task.process_next()
+            task.maybe_punctuate_stream_time()
+        self.is_cut = task.has_records
 
     def punctuate(self) -> None:
         """Call the wall-clock punctuators that are due."""

@@ -35,6 +35,7 @@ from millstream.hosting.lanes.messages import (
 from millstream.hosting.lanes.query import HostedQuery
 from millstream.hosting.lanes.reading.feed import Feed
 from millstream.hosting.lanes.reading.inputs import Inputs
+from millstream.hosting.lanes.reading.pace import Pace
 from millstream.hosting.lanes.rubbish import Rubbish
 from millstream.hosting.lanes.settings import LaneSettings
 from millstream.hosting.lanes.writing.outputs import Outputs
@@ -66,6 +67,9 @@ class Lane:
         else:
             self._outputs = PlainOutputs(settings.config, settings.topic)
         self._keeping = Keeping(settings, self._inputs, tell)
+        self._pace = Pace()
+        #: Whether tasks have records that they have not come to.
+        self._is_cut = False
         self._told_figures = 0.0
         #: When the next wall-clock punctuator is due, in milliseconds.
         self._due: int | None = None
@@ -180,12 +184,14 @@ class Lane:
     # --- work
 
     def _work(self) -> int:
-        """Process what has come; answers how many records that were."""
+        """Process what has come, or some of it if that takes long; answers how many records that were."""
         keeping, count, touched = self._keeping, 0, dict[HostedTask, None]()
         seconds = min(self._committing.patience, _IDLE_SECONDS) if self._committing.is_needed else _IDLE_SECONDS
         if self._due is not None:
             seconds = min(seconds, max(0.0, self._due / 1000 - time.time()))
-        for reader, partition, records in self._inputs.poll(seconds):
+        # What was given to tasks comes first: it may take long.
+        polled = () if self._is_cut else self._inputs.poll(seconds, self._pace.messages)
+        for reader, partition, records in polled:
             task: HostedTask | GlobalTables = reader  # type: ignore[assignment]  # there are no other readers
             known = keeping.queries.get(task.query.id)
             if known is None or not known.has(task):  # it failed just now
@@ -202,7 +208,8 @@ class Lane:
             touched[task] = None
             if task.is_full(partition):
                 self._inputs.remove(task, partition)
-        self._inputs.came(count)
+        self._pace.came(self._inputs.came, count)
+        begun, processed, self._is_cut = time.monotonic(), 0, False
         now = int(time.time() * 1000)
         self._due = None
         for known, task in keeping.tasks():
@@ -211,28 +218,33 @@ class Lane:
             due = task.next_punctuation
             is_due = due is not None and due <= now
             if is_due or task in touched or task.has_records:
-                self._process(known, task, punctuates=is_due)
+                processed += self._process(known, task, punctuates=is_due)
+                self._is_cut |= task.is_cut
                 due = task.next_punctuation
             if due is not None and (self._due is None or due < self._due):
                 self._due = due
+        self._pace.took(processed, time.monotonic() - begun)
         if touched:
             self._committing.wanted()
-        return count
+        return max(count, processed)
 
-    def _process(self, known: KnownQuery, task: HostedTask, *, punctuates: bool) -> None:
+    def _process(self, known: KnownQuery, task: HostedTask, *, punctuates: bool) -> int:
+        """Have a task work; answers how many records it has processed."""
+        before = task.processed
         full = [partition for partition in task.id.inputs if task.is_full(partition)]
         try:
-            task.process(partial(self._inputs.has_all, task))
+            task.process(partial(self._inputs.has_all, task), self._pace.most)
             if punctuates:
                 task.punctuate()
         except Exception as error:
             self._keeping.fail(known, error)
-            return
+            return 0
         if task.is_dirty:
             self._committing.wanted()
         for partition in full:
             if not task.is_full(partition):
                 self._inputs.add(task, partition)
+        return task.processed - before
 
     def _raise_if_deleted(self) -> None:
         """Raise an error if a topic that queries write is gone."""

@@ -22,10 +22,6 @@ from millstream.topology.nodes import OffsetReset
 
 log = logging.getLogger("millstream.lanes")
 
-#: Few enough records to stay in the processor's caches until they are processed.
-_CHUNK = 5_000
-#: So many messages are taken at least, however many records are in each.
-_LEAST_MESSAGES = 20
 _ASK_AGAIN_SECONDS = 1.0
 #: How long a topic may be missing: it may be made again, and a broker that comes back does not know all at once.
 _MISSING_SECONDS = 30.0
@@ -61,10 +57,9 @@ class Inputs:
         self._live_readers: dict[Partition, list[Reader]] = {}
         self._behind_readers: dict[Partition, list[Reader]] = {}
         self._asked = 0.0
-        #: How many messages to ask for, and how many came the last time.
-        self._wanted = _CHUNK
-        self._came = 0
-        self._asked_for = _CHUNK
+        #: How many messages came the last time, and how many were asked for.
+        self.came = 0
+        self._asked_for = 1
 
     def add(self, reader: Reader, partition: Partition) -> None:
         """Have a reader get the records of a partition from its `next` on. Safe to call again."""
@@ -108,25 +103,19 @@ class Inputs:
             return max(0, reader.next[partition] - position)
         return max(0, self._live.end(partition) - position)
 
-    def came(self, records: int) -> None:
-        """So many records were in the messages of the last poll: the next one asks for about a chunk of them."""
-        if self._came:
-            fitting = _CHUNK * self._came // max(records, 1)
-            self._wanted = min(max(fitting, _LEAST_MESSAGES), _CHUNK)
-
     @property
     def is_behind(self) -> bool:
         """Whether there was more to read the last time than was asked for."""
-        return self._came >= self._asked_for
+        return self.came >= self._asked_for
 
-    def poll(self, seconds: float) -> Iterator[tuple[Reader, Partition, list[RawRecord]]]:
-        """Messages for readers: what there is, or comes first in this time."""
-        self._came, self._asked_for = 0, self._wanted
+    def poll(self, seconds: float, most: int) -> Iterator[tuple[Reader, Partition, list[RawRecord]]]:
+        """So many messages for readers at most, of each feed: what there is, or comes first in this time."""
+        self.came, self._asked_for = 0, most
         if self._behind is not None and self._behind_readers:
-            yield from self._given(self._behind, self._behind_readers, 0.01)
+            yield from self._given(self._behind, self._behind_readers, 0.01, most)
             self._join_live()
             seconds = 0
-        yield from self._given(self._live, self._live_readers, seconds)
+        yield from self._given(self._live, self._live_readers, seconds, most)
 
     def close(self) -> None:
         """Leave."""
@@ -135,10 +124,10 @@ class Inputs:
                 feed.close()
 
     def _given(
-        self, feed: Feed, readers: dict[Partition, list[Reader]], seconds: float
+        self, feed: Feed, readers: dict[Partition, list[Reader]], seconds: float, most: int
     ) -> Iterator[tuple[Reader, Partition, list[RawRecord]]]:
-        for partition, records in feed.poll(self._wanted, seconds):
-            self._came += len(records)
+        for partition, records in feed.poll(most, seconds):
+            self.came += len(records)
             for reader in list(readers.get(partition, ())):
                 wanted = reader.next[partition]
                 if records[-1][4] < wanted:
