@@ -300,3 +300,14 @@ def test_what_a_task_has_taken_is_not_believed_any_more(kept: HostedQuery, tmp_p
     standby = standby_of(kept, tmp_path)
     assert (standby.positions, rows(standby)) == ({PARTITION: 0}, {})
     standby.close(keep=True)
+
+
+def test_a_query_in_the_place_of_another_may_have_other_stores(tmp_path: Path) -> None:
+    query = query_of("window", None)
+    standby = standby_of(query, tmp_path)
+    assert standby.fits(query)
+    assert standby.fits(query_of("window", None))
+    assert not standby.fits(query_of("window", None, topic_id="id-2"))
+    assert not standby.fits(query_of("window", None, retention_ms=20))
+    assert not standby.fits(query_of("session", None))
+    standby.close(keep=False)

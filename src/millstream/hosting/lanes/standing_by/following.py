@@ -99,7 +99,11 @@ class StandingBy:
             if standby is None:
                 return left_behind(query, task_id, self._directory)
             with standby.lock:
-                return standby.hand_over() if standby.is_open else None
+                if standby.is_open and standby.fits(query):
+                    return standby.hand_over()
+                if standby.is_open:
+                    standby.close(keep=False)
+                return None
         except Exception as error:
             log.warning("task %s was in reserve here, but cannot be used: %s", task_id.name, error)
             return None
@@ -221,7 +225,8 @@ class StandingBy:
         wanted = self._wanted()
         queries, own = {query.id: query for query in self._queries()}, self._own()
         for key, standby in list(self._standbys.items()):
-            if queries.get(key[0]) is not standby.query and self._is_another(standby, queries.get(key[0])):
+            query = queries.get(key[0])
+            if query is None or not (query is standby.query or standby.fits(query)):
                 self._let_go(key, keep=False)
             elif key in wanted or standby.id.slot in own:  # who has its slot takes it
                 self._unwanted.pop(key, None)
@@ -231,14 +236,6 @@ class StandingBy:
             if key not in self._standbys and now >= self._not_before.get(key, 0.0):
                 self._open(key, query, task)
         self._assign(consumer)
-
-    @staticmethod
-    def _is_another(standby: Standby, query: HostedQuery | None) -> bool:
-        """Whether a query is not the one any more that a standby was made for."""
-        if query is None or standby.id not in query.tasks or standby.ids != _ids(query, standby.id):
-            return True
-        standby.query = query
-        return False
 
     def _open(self, key: _Key, query: HostedQuery, task: HostedTaskId) -> None:
         place = Place(query.config, task.name, self._directory)
@@ -342,7 +339,3 @@ class StandingBy:
                     lag += max(0, end - position)
             else:
                 standby.lag = lag
-
-
-def _ids(query: HostedQuery, task: HostedTaskId) -> dict[str, str]:
-    return {name: query.changelog_ids.get(name, "") for name in followed(query, task)}

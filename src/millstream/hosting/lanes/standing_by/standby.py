@@ -192,7 +192,7 @@ class Standby:
         self.lag: int | None = None
         self._place = place
         self._logs = followed(query, task_id)
-        self._layouts = {name: _layout(query.topology.stores[name]) for name in self._logs}
+        self._layouts = _layouts(query, task_id)
         self.positions: dict[Partition, int] = self._kept_positions()
         try:
             self._stores = self._opened()
@@ -215,6 +215,14 @@ class Standby:
     def ids(self) -> dict[str, str]:
         """The ids of its changelogs' topics, by store."""
         return {name: self.query.changelog_ids.get(name, "") for name in self._logs}
+
+    def fits(self, query: HostedQuery) -> bool:
+        """Whether a query's task of that name has the same stores: one may have come in the place of another."""
+        return (
+            self.id in query.tasks
+            and _layouts(query, self.id) == self._layouts
+            and all(query.changelog_ids.get(name, "") == topic_id for name, topic_id in self.ids.items())
+        )
 
     def apply(self, partition: Partition, records: list[RawRecord]) -> None:
         """Take records of a changelog, in order."""
@@ -310,6 +318,10 @@ class Standby:
         stores = TaskStores(self.query.topology, self._logs, context, config)
         stores.open()
         return stores
+
+
+def _layouts(query: HostedQuery, task_id: HostedTaskId) -> dict[str, str]:
+    return {name: _layout(query.topology.stores[name]) for name in followed(query, task_id)}
 
 
 def _layout(builder: object) -> str:
