@@ -180,3 +180,32 @@ def test_a_task_that_waits_in_the_middle_of_a_message_goes_on_there_elsewhere(tm
     assert sorted(value for value in written if value[0] in "ab") == expected
     # Stream time is seen to go on in tasks with several inputs, too.
     assert len([value for value in written if value[0] not in "ab"]) == 6
+
+
+def test_others_have_their_turn_in_the_middle_of_a_message(tmp_path: Path) -> None:
+    """Functions may take seconds for each record, and the lane's group wants to hear of it meanwhile."""
+    builder = StreamsBuilder()
+    again = Repartitioned(Serdes.string, Serdes.string, name="a")
+    stream = builder.stream("in", Consumed(Serdes.string, Serdes.string)).repartition(again)
+    stream.to("out", Produced(Serdes.string, Serdes.string))
+    between: Partition = ("app-a-repartition", 0)
+    counts = {"in": 1, between[0]: 1, "out": 1}
+    query = HostedQuery("q", builder.build(), StreamsConfig(application_id="app"), counts, {})
+    (task_id,) = [task for task in query.tasks if task.inputs == (between,)]
+    made: list[OutputRecord] = [(between[0], 0, b"k", str(number).encode(), number, None) for number in range(10)]
+    messages = [(*message[2:], 0) for message in pack(made, {between[0]: 1}, 0)]
+    task, note, written = hosted(query, task_id, None, tmp_path), b"", list[bytes | None]()
+    for turn in range(4):
+        if turn == 2:  # elsewhere
+            task.close()
+            task = hosted(query, task_id, note, tmp_path)
+        if turn in (0, 2):
+            task.next[between] = 1
+            task.add(between, messages)
+        task.process(lambda at: True, 3)
+        assert task.is_cut == (turn < 3)
+        assert task.positions[between] == (turn == 3)
+        records, note = task.finish("slots")
+        written += [record[3] for record in records if record[0] == "out"]
+    task.close()
+    assert written == [str(number).encode() for number in range(10)]
