@@ -56,7 +56,7 @@ def carry_out(schedule: Schedule, side: Side, broker: DevBroker, owner: str, bas
     finally:
         _clear(scene)
         outcome.seconds = time.monotonic() - begun
-        if outcome.is_well:
+        if outcome.is_well and not outcome.hanging:
             scene.remove()
         else:
             outcome.directory = scene.directory
