@@ -121,6 +121,7 @@ def test_a_lane_is_killed_whose_tasks_another_has_in_reserve(
     keys = [f"key-{number}" for number in range(1000)]
     streams = KafkaStreams(_counting_twice(topic, out, again), apps.config(num_standby_replicas=1))
     streams.start()
+    at_first = 0.0
 
     def is_warm() -> bool:
         found = streams.metrics()
@@ -133,7 +134,10 @@ def test_a_lane_is_killed_whose_tasks_another_has_in_reserve(
             produce(topic, [(key, key) for key in keys])
             assert counts(out, number * len(keys)) == {key: list(range(1, number + 1)) for key in keys}
             assert counts(again, number * len(keys)) == {key: list(range(1, number + 1)) for key in keys}
-            assert streams.metrics()["restored-records-total"] < 100
+            restored = streams.metrics()["restored-records-total"]
+            if number == 1:  # one lane may have had all tasks before the other was there
+                at_first = restored
+            assert restored - at_first < 100
             if number < 3:
                 wait_until(is_warm, "standbys", 120)
                 os.kill(processes_of_lanes(streams)[number - 1], signal.SIGKILL)

@@ -67,4 +67,5 @@ def test_what_processors_say_when_they_are_closed_is_not_lost(
     builder = StreamsBuilder()
     builder.stream(topic).process(_Closes)
     either.run_once(builder.build(), either.config()).close()
-    assert capsys.readouterr().err.count("closed\n") == 2
+    # Continuously, a task is closed once more if its lane gives it to one that joins later.
+    assert set(capsys.readouterr().err.splitlines()) == {"task 0_0: closed", "task 0_1: closed"}

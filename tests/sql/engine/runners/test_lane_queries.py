@@ -31,7 +31,9 @@ class Job:
 
     made: list[Job]
 
-    def __init__(self, config: StreamsConfig, service: str, hear: Callable[[int, Event], None]) -> None:
+    def __init__(
+        self, config: StreamsConfig, service: str, hear: Callable[[int, Event], None], gone: Callable[[Exception], None]
+    ) -> None:
         self.service, self.hear = service, hear
         self.orders: list[Order] = []
         self.lanes = {0, 1}
