@@ -33,6 +33,7 @@ from millstream.spark.startup.session import lanes_of
 log = logging.getLogger("millstream.lanes")
 
 _GREETING_SECONDS = 10.0
+_TOGETHER_SECONDS = 1.0
 _CLOSE_SECONDS = 30.0
 _AGAIN_SECONDS = 1.0
 _WAIT_SECONDS = 60.0
@@ -78,6 +79,10 @@ class LaneJob:
         #: What a lane that comes now has to be told, pickled, by query.
         self._running: dict[str, bytes] = {}
         self._paused: set[str] = set()
+        #: How many lanes Spark starts at the same time, how many have come, and whether they need not be waited for.
+        self._expected = 1
+        self._came = 0
+        self._are_here = threading.Event()
         self._closing = threading.Event()
         self._listener: socket.socket | None = None
         self._session: SparkSession | None = None
@@ -158,7 +163,8 @@ class LaneJob:
             is_application=self._is_application,
         )
         # On a cluster Spark keeps lanes back for which there is no core yet: executors that come later get them.
-        count = min(lanes_of(session), self._most) if is_here(str(context.master)) else self._most
+        self._expected = min(lanes_of(session), self._most)
+        count = self._expected if is_here(str(context.master)) else self._most
         while not self._closing.is_set():
             try:
                 context.setJobGroup(self._group, f"lanes of {self._service}")
@@ -207,6 +213,7 @@ class LaneJob:
         if not isinstance(hello, Hello):
             channel.close()
             return
+        self._wait_for_others()
         with self._lock, contextlib.suppress(OSError):
             self._channels[hello.lane] = channel
             self._places[hello.lane] = hello
@@ -241,6 +248,15 @@ class LaneJob:
         elif not self._closing.is_set():
             log.warning("lane %d (process %d on %s) is gone", hello.lane, hello.process, hello.host)
         channel.close()
+
+    def _wait_for_others(self) -> None:
+        """Have lanes that Spark starts at the same time begin together: else tasks would move at once."""
+        with self._lock:
+            self._came += 1
+            if self._came >= self._expected:
+                self._are_here.set()
+        self._are_here.wait(_TOGETHER_SECONDS)
+        self._are_here.set()  # who comes later finds the others at work
 
     def end_silent(self) -> None:
         """End lanes on this machine that say nothing for too long: they were stopped by a signal, for instance."""
