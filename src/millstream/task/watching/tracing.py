@@ -54,6 +54,8 @@ class Trace:
         self._is_over = False
         self._before: Any = None
         self._begun = 0.0
+        # Python holds no reference of its own to what it calls: a method that `_stop` replaces must outlive its call.
+        self._on_call, self._on_line = self._called, self._line
 
     def begin(self) -> None:
         """Look from now on; once is enough."""
@@ -61,7 +63,7 @@ class Trace:
             return
         self._before = sys.gettrace()  # a debugger's, or one that measures coverage
         self._begun = time.perf_counter()
-        sys.settrace(self._called)
+        sys.settrace(self._on_call)
 
     def end(self) -> None:
         """Look no more."""
@@ -89,7 +91,7 @@ class Trace:
         if self.entries.total() >= _MOST_ENTRIES or (not self.records and self._is_enough()):
             return self._stop()
         if is_fused(frame):
-            return self._line
+            return self._on_line
         owner = frame.f_locals.get("self")
         if isinstance(owner, Operator) and not _is_counted(caller, owner):
             self._enter(owner.name, *_record(frame))
@@ -100,7 +102,7 @@ class Trace:
             for node, key, value in frame.f_globals[ENTRIES].get(frame.f_lineno, ()):
                 names = frame.f_locals
                 self._enter(node, names.get(key), names.get(value), names["timestamp"])
-        return self._line
+        return self._on_line
 
     def _enter(self, node: str, key: Any, value: Any, timestamp: int) -> None:
         self.entries[node] += 1
