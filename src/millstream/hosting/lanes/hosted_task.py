@@ -18,6 +18,7 @@ from millstream.hosting.lanes.bundles import offset_at, pack, place_of, unpack
 from millstream.hosting.lanes.query import HostedQuery, HostedTaskId
 from millstream.hosting.lanes.reading.pace import MOST
 from millstream.hosting.lanes.standing_by.standby import Warm, believed, followed, leave_behind
+from millstream.hosting.old_times import OldTimes
 from millstream.hosting.range_consumer import records_gone
 from millstream.hosting.restoring import fill
 from millstream.hosting.task_changes import LEAST_TIME, change_records, clocks_of, set_clocks
@@ -78,6 +79,7 @@ class HostedTask:
         self._directory = directory / task_id.application / f"{task_id.name}-{next(_NUMBERS)}"
         self._warm = warm
         self._logs = {name: log for name, log in query.changelogs.items() if log.sub_topology == task_id.sub_topology}
+        self._old_times = OldTimes(query.topology, self._logs, query.config)
         known = None if note is None else notes.decode(note)
         #: Topics between two parts of the topology, in which there are bundles, and how many partitions they have.
         self._between = {name: query.counts[name] for name in map(query.real_name, query.topology.internal_topics)}
@@ -275,6 +277,7 @@ class HostedTask:
         if self._between and self._packs:
             records = pack(records, self._between, next(_NUMBERS))
         stores, stream_time = task.state_stores, task.context.stream_time
+        self._old_times.look(stream_time)
         records += change_records(self._logs, self.id.partition, stores, task.take_changes(), stream_time)
         ids = {name: self.query.changelog_ids.get(name, "") for name in self._logs}
         said = encode_task(task.save(), clocks_of(self._logs, stores), ids)
