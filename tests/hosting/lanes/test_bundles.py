@@ -95,6 +95,14 @@ def test_bundles_are_small_and_a_large_record_is_alone() -> None:
     assert [len(value or b"") for _, value, *_ in unpack(as_read(messages, 0), 0)] == sizes
 
 
+def test_bundles_fit_into_topics_that_take_less() -> None:
+    records: list[OutputRecord] = [("between", 0, b"k", bytes(100), 1, None) for _ in range(2_000)]
+    config = StreamsConfig(client={"topic.max.message.bytes": 5_000, "producer.message.max.bytes": 100_000})
+    messages = pack(records, {"between": 1}, 0, bundles.bundle_bytes(config))
+    assert all(len(message[3] or b"") <= 2_500 for message in messages)
+    assert len(unpack(as_read(messages, 0), 0)) == 2_000
+
+
 def test_a_record_that_is_alone_is_a_message_as_any_other() -> None:
     assert pack([("between", None, b"k", b"v", 7, [("h", b"1")])], {"between": 1}, 0) == [
         ("between", 0, b"k", b"v", 7, [("h", b"1")])

@@ -17,7 +17,9 @@ from operator import itemgetter
 
 import msgspec
 
+from millstream.config import StreamsConfig, client_properties
 from millstream.errors import StateStoreError
+from millstream.hosting.task_changes import LEAST_TIME
 from millstream.kafka.partitioner import partition_many
 from millstream.task.records import OutputRecord, RawHeaders, RawRecord
 
@@ -30,8 +32,6 @@ _FULL_BYTES = 65_536
 _MARK: RawHeaders = [("__millstream.bundle", b"\x01")]
 
 _TOPIC = itemgetter(0)
-#: librdkafka takes 0 for "now".
-_LEAST_TIME = 1
 
 
 class Bundle(msgspec.Struct, array_like=True, frozen=True):
@@ -72,13 +72,27 @@ def offset_at(place: int) -> tuple[int, int]:
 # --- writing
 
 
-def pack(records: Sequence[OutputRecord], counts: Mapping[str, int], spread: int) -> list[OutputRecord]:
+def bundle_bytes(config: StreamsConfig) -> int:
+    """How many bytes a bundle may have: half of what the user lets topics or the producer take, if that is less.
+
+    >>> bundle_bytes(StreamsConfig(client={"topic.max.message.bytes": 20_000}))
+    10000
+    """
+    topic, producer = client_properties(config, "topic"), client_properties(config, "producer")
+    given = (topic.get("max.message.bytes"), producer.get("message.max.bytes"))
+    return min([_FULL_BYTES, *(int(limit) // 2 for limit in given if limit is not None)])
+
+
+def pack(
+    records: Sequence[OutputRecord], counts: Mapping[str, int], spread: int, most_bytes: int = _FULL_BYTES
+) -> list[OutputRecord]:
     """Put records for some topics into bundles; all others are as they were.
 
     Args:
         records: the records; those of one partition stay in their order.
         counts: the topics, and how many partitions they have.
         spread: where records without a key go, of all partitions; another number each time.
+        most_bytes: see `bundle_bytes`.
     """
     packed: list[OutputRecord] = []
     between: dict[str, list[OutputRecord]] = {}
@@ -86,7 +100,7 @@ def pack(records: Sequence[OutputRecord], counts: Mapping[str, int], spread: int
         (between.setdefault(topic, []) if topic in counts else packed).extend(found)
     for topic, kept in between.items():
         for partition, own in _by_partition(kept, counts[topic], spread).items():
-            packed += _messages(topic, partition, own)
+            packed += _messages(topic, partition, own, most_bytes)
     return packed
 
 
@@ -104,12 +118,12 @@ def _by_partition(records: list[OutputRecord], count: int, spread: int) -> dict[
     return found
 
 
-def _messages(topic: str, partition: int, records: list[OutputRecord]) -> Iterator[OutputRecord]:
+def _messages(topic: str, partition: int, records: list[OutputRecord], most_bytes: int) -> Iterator[OutputRecord]:
     for start in range(0, len(records), _FULL):
-        yield from _bundled(topic, partition, records[start : start + _FULL])
+        yield from _bundled(topic, partition, records[start : start + _FULL], most_bytes)
 
 
-def _bundled(topic: str, partition: int, records: list[OutputRecord]) -> Iterator[OutputRecord]:
+def _bundled(topic: str, partition: int, records: list[OutputRecord], most_bytes: int) -> Iterator[OutputRecord]:
     """One message, or if that is too large, those of each half."""
     if len(records) == 1:
         _, _, key, value, timestamp, headers = records[0]
@@ -117,12 +131,12 @@ def _bundled(topic: str, partition: int, records: list[OutputRecord]) -> Iterato
         return
     _, _, keys, values, times, headers_of = zip(*records, strict=True)
     bundle = _encode((keys, values, times, headers_of if any(headers_of) else None))
-    if len(bundle) <= _FULL_BYTES:
-        yield topic, partition, None, bundle, max(*times, _LEAST_TIME), _MARK
+    if len(bundle) <= most_bytes:
+        yield topic, partition, None, bundle, max(*times, LEAST_TIME), _MARK
         return
     half = len(records) // 2
-    yield from _bundled(topic, partition, records[:half])
-    yield from _bundled(topic, partition, records[half:])
+    yield from _bundled(topic, partition, records[:half], most_bytes)
+    yield from _bundled(topic, partition, records[half:], most_bytes)
 
 
 # --- reading

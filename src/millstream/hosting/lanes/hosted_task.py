@@ -14,7 +14,7 @@ from typing import Any
 from millstream.errors import MillstreamError, StateStoreError
 from millstream.hosting.context import NO_THROTTLE, PlacedContext
 from millstream.hosting.lanes import notes
-from millstream.hosting.lanes.bundles import offset_at, pack, place_of, unpack
+from millstream.hosting.lanes.bundles import bundle_bytes, offset_at, pack, place_of, unpack
 from millstream.hosting.lanes.query import HostedQuery, HostedTaskId
 from millstream.hosting.lanes.reading.pace import MOST
 from millstream.hosting.lanes.standing_by.standby import Warm, believed, followed, leave_behind
@@ -85,6 +85,7 @@ class HostedTask:
         self._between = {name: query.counts[name] for name in map(query.real_name, query.topology.internal_topics)}
         # A handler of one's own is asked about single records.
         self._packs = not asks_about_refused(query.config)
+        self._bundle_bytes = bundle_bytes(query.config)
         self.next: dict[Partition, int] = {at: self._start(at, known) for at in task_id.inputs}
         #: Where inputs begin of which nothing was processed yet: offsets, or places (see `bundles`).
         self._starts = {at: self._place(at, offset, known) for at, offset in self.next.items()}
@@ -275,7 +276,7 @@ class HostedTask:
         self.written += len(records)
         self._held = []
         if self._between and self._packs:
-            records = pack(records, self._between, next(_NUMBERS))
+            records = pack(records, self._between, next(_NUMBERS), self._bundle_bytes)
         stores, stream_time = task.state_stores, task.context.stream_time
         self._old_times.look(stream_time)
         records += change_records(self._logs, self.id.partition, stores, task.take_changes(), stream_time)
