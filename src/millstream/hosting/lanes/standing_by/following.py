@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from contextlib import suppress
 from itertools import groupby
 from pathlib import Path
@@ -283,35 +283,29 @@ class StandingBy:
         self._assigned = needed
 
     def _take(self, messages: list[Message]) -> None:
-        for at, standby, records in self._sorted(messages):
-            with standby.lock:
-                if not standby.is_open:
-                    continue
-                try:
-                    standby.apply(at, records)
-                    continue
-                except Exception as error:
-                    failed = error
-            self._fail(standby, failed)
-
-    def _sorted(self, messages: list[Message]) -> Iterable[tuple[Partition, Standby, list[RawRecord]]]:
-        """Records by partition, for the standby that needs them; what is no record is heeded."""
-        for at, run in groupby(messages, key=lambda message: (message.topic(), message.partition())):
-            standby = self._assigned.get(at)  # none in errors of the whole client
-            found: list[Any] = []
-            for message in run:
-                if message.error() is not None:
+        """Take what was read, in this order: the end of a partition says that the records before it are there."""
+        for (topic, partition, is_record), run in groupby(messages, key=_kind):
+            standby = self._assigned.get((topic, partition))  # none in errors of the whole client
+            if standby is not None and is_record:
+                self._apply(standby, (topic, partition), [_record(message) for message in run])
+            elif standby is not None:
+                for message in run:
                     self._heed(message, standby)
-                else:
-                    found.append(
-                        (message.key(), message.value(), message.timestamp()[1], message.headers(), message.offset())
-                    )
-            if standby is not None and found:
-                yield at, standby, found
 
-    def _heed(self, message: Message, standby: Standby | None) -> None:
+    def _apply(self, standby: Standby, at: Partition, records: list[RawRecord]) -> None:
+        with standby.lock:
+            if not standby.is_open:
+                return
+            try:
+                standby.apply(at, records)
+                return
+            except Exception as error:
+                failed = error
+        self._fail(standby, failed)
+
+    def _heed(self, message: Message, standby: Standby) -> None:
         error = message.error()
-        if error is None or standby is None:
+        if error is None:
             return
         if error.code() == ClientError._PARTITION_EOF:
             with standby.lock:
@@ -339,3 +333,12 @@ class StandingBy:
                     lag += max(0, end - position)
             else:
                 standby.lag = lag
+
+
+def _kind(message: Message) -> Any:
+    """Where a message is from, and whether it is a record."""
+    return message.topic(), message.partition(), message.error() is None
+
+
+def _record(message: Message) -> Any:
+    return message.key(), message.value(), message.timestamp()[1], message.headers(), message.offset()
