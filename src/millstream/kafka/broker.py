@@ -38,7 +38,8 @@ _PROPERTIES = {
     "inter.broker.listener.name": "PLAINTEXT",
     "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT",
     "auto.create.topics.enable": "false",
-    "group.initial.rebalance.delay.ms": "0",
+    # Not three seconds, but long enough for members that come at the same time: nothing has to move at once then.
+    "group.initial.rebalance.delay.ms": "50",
     # A broker alone can hold one copy.
     "offsets.topic.replication.factor": "1",
     "transaction.state.log.replication.factor": "1",

@@ -11,7 +11,7 @@ import pytest
 
 from millstream import StreamsConfig, Topology
 from millstream.hosting.lanes.lane import Lane
-from millstream.hosting.lanes.messages import Close, Event, Failed, Figures, Order, Run, Stop, Stopped
+from millstream.hosting.lanes.messages import Close, Event, Failed, Figures, Order, Ready, Run, Stop, Stopped
 from millstream.hosting.lanes.notes import slots_topic
 from millstream.hosting.lanes.preparing import prepare
 from millstream.hosting.lanes.settings import LaneSettings
@@ -34,7 +34,7 @@ class LaneThread:
     """A lane that runs in a thread, and what it has told."""
 
     def __init__(self, settings: LaneSettings) -> None:
-        self.events: list[Event] = []
+        self.events: list[Event | Ready] = []
         self.lane = Lane(settings, self.events.append)
         self.failure: BaseException | None = None
         self._thread = threading.Thread(target=self._run, daemon=True)
@@ -73,9 +73,9 @@ class LaneService:
         self._queries: list[Order] = []
         admin.ensure_topic(slots_topic(self.name))
 
-    def start(self) -> LaneThread:
+    def start(self, *, is_application: bool = False) -> LaneThread:
         """One lane more."""
-        lane = LaneThread(LaneSettings(self.config, self.name, f"lane-{len(self.lanes)}"))
+        lane = LaneThread(LaneSettings(self.config, self.name, f"lane-{len(self.lanes)}", is_application))
         self.lanes.append(lane)
         for order in self._queries:
             lane.lane.order(order)

@@ -13,6 +13,7 @@ from confluent_kafka import KafkaError, KafkaException, Message, Producer
 from millstream import Consumed, Grouped, Joined, Materialized, Produced, Serdes, StreamsBuilder, Topology
 from millstream.hosting import transactions
 from millstream.hosting.lanes import keeping
+from millstream.hosting.lanes.messages import Join, Ready
 from millstream.hosting.lanes.reading import inputs
 from millstream.hosting.lanes.writing import outputs
 from millstream.hosting.refusals import Refusal
@@ -88,6 +89,26 @@ def test_lanes_share_tasks_and_take_over(
     until(lambda: tasks(second) == 4)
     produce(source, some(100))
     assert counts(consume(out, 300)) == {f"k{n}": list(range(1, 61)) for n in range(5)}
+
+
+def test_lanes_of_an_application_join_when_they_are_told(
+    lanes: LaneService, make_topic: Make, produce: Produce, consume: Consume
+) -> None:
+    """One that is ready waits for the others, so that no task moves when they come: nothing is read or done twice."""
+    source, out = make_topic(4, name="in"), make_topic(1, name="out")
+    lanes.run("q", counting(source, out))
+    produce(source, some(100))
+    first = lanes.start(is_application=True)
+    until(lambda: Ready() in first.events)
+    second = lanes.start(is_application=True)
+    until(lambda: Ready() in second.events)
+    assert first.figures("q") is None or first.figures("q").tasks == ()  # type: ignore[union-attr]
+    for lane in (first, second):
+        lane.lane.order(Join())
+    assert counts(consume(out, 100)) == {f"k{n}": list(range(1, 21)) for n in range(5)}
+    until(lambda: all((found := lane.figures("q")) is not None and len(found.tasks) == 2 for lane in (first, second)))
+    assert [found.counted.get("restored", 0) for lane in (first, second) if (found := lane.figures("q"))] == [0, 0]
+    assert [event for lane in (first, second) for event in lane.events].count(Ready()) == 2
 
 
 def test_a_query_that_fails_does_not_disturb_the_others(

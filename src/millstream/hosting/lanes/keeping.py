@@ -106,12 +106,7 @@ class Keeping:
     # --- slots
 
     def may_join(self) -> bool:
-        """Whether the lane may join the others; before that, it gets to know what it is likely to get.
-
-        A lane of an application waits for it: those that are started at the same time are told together.
-        """
-        if self._settings.is_application and not self.queries:
-            return False
+        """Whether the lane may join the others; before that, it gets to know what it is likely to get."""
         return self._standing_by is None or self._standing_by.joining.is_over
 
     @property

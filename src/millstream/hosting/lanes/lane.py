@@ -22,10 +22,12 @@ from millstream.hosting.lanes.membership import Membership
 from millstream.hosting.lanes.messages import (
     Close,
     Event,
+    Join,
     Look,
     Looked,
     Order,
     Pause,
+    Ready,
     Resume,
     Run,
     Stop,
@@ -56,7 +58,7 @@ class Lane:
         tell: hears of events, in the lane's thread.
     """
 
-    def __init__(self, settings: LaneSettings, tell: Callable[[Event], None]) -> None:
+    def __init__(self, settings: LaneSettings, tell: Callable[[Event | Ready], None]) -> None:
         self._settings = settings
         self._tell = tell
         self._orders: queue.SimpleQueue[Order] = queue.SimpleQueue()
@@ -73,6 +75,9 @@ class Lane:
         self._told_figures = 0.0
         #: When the next wall-clock punctuator is due, in milliseconds.
         self._due: int | None = None
+        #: Whether it has said that it is ready to join the others, and whether it was told to.
+        self._is_ready = False
+        self._joins = not settings.is_application
         self._closing = False
 
     def order(self, order: Order) -> None:
@@ -87,7 +92,7 @@ class Lane:
         """Work until told to close."""
         settings, keeping = self._settings, self._keeping
         self._outputs.open()
-        membership = Membership(settings, may_join=keeping.may_join, gained=keeping.gain, lost=self._lost)
+        membership = Membership(settings, may_join=self._may_join, gained=keeping.gain, lost=self._lost)
         self._committing = Committing(
             settings,
             keeping,
@@ -118,6 +123,17 @@ class Lane:
             self._inputs.close()
             membership.close()
 
+    def _may_join(self) -> bool:
+        """Whether to join the others. Lanes of an application do so together: else tasks would move at once."""
+        if self._settings.is_application and not self._keeping.queries:
+            return False
+        if not self._keeping.may_join():
+            return False
+        if not self._joins and not self._is_ready:
+            self._is_ready = True
+            self._tell(Ready())
+        return self._joins
+
     def _lost(self, slots: set[int], in_time: bool) -> None:
         if in_time:
             self._committing.before_leaving()
@@ -127,6 +143,8 @@ class Lane:
 
     def _heed_orders(self) -> None:
         with suppress(queue.Empty):
+            if not self._joins:  # until then there is nothing else to wait for
+                self._heed(self._orders.get(timeout=_IDLE_SECONDS))
             while True:
                 self._heed(self._orders.get_nowait())
 
@@ -142,6 +160,8 @@ class Lane:
                 self._set_paused(query_id, paused=False)
             case Look(query_id, seconds):
                 self._keeping.watch(query_id, seconds)
+            case Join():
+                self._joins = True
             case Close():
                 self._closing = True
 
@@ -187,7 +207,9 @@ class Lane:
         """Process what has come, or some of it if that takes long; answers how many records that were."""
         keeping, count, touched = self._keeping, 0, dict[HostedTask, None]()
         seconds = min(self._committing.patience, _IDLE_SECONDS) if self._committing.is_needed else _IDLE_SECONDS
-        if self._due is not None:
+        if not self._joins:
+            seconds = 0.0
+        elif self._due is not None:
             seconds = min(seconds, max(0.0, self._due / 1000 - time.time()))
         # What was given to tasks comes first: it may take long.
         polled = () if self._is_cut else self._inputs.poll(seconds, self._pace.messages)

@@ -50,11 +50,21 @@ class Look:
 
 
 @dataclass(frozen=True)
+class Join:
+    """Join the others: those that were started together are ready."""
+
+
+@dataclass(frozen=True)
 class Close:
     """Commit, and leave."""
 
 
-Order: TypeAlias = Run | Stop | Pause | Resume | Look | Close
+Order: TypeAlias = Run | Stop | Pause | Resume | Look | Join | Close
+
+
+@dataclass(frozen=True)
+class Ready:
+    """A lane of an application has all that it needs to join the others, and waits until it is told to."""
 
 
 @dataclass(frozen=True)

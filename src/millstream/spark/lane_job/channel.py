@@ -11,7 +11,7 @@ import threading
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from millstream.hosting.lanes.messages import Event, Order
+from millstream.hosting.lanes.messages import Event, Order, Ready
 from millstream.hosting.whose import PLACE
 from millstream.spark.calls.frames import receive, send
 
@@ -59,7 +59,7 @@ class Hangs:
     stack: str
 
 
-Told: TypeAlias = Hello | Said | Printed | Beat | Hangs | Event
+Told: TypeAlias = Hello | Said | Printed | Beat | Hangs | Ready | Event
 
 
 class Channel:

@@ -20,7 +20,7 @@ from pyspark.sql import SparkSession
 
 from millstream.config import StreamsConfig
 from millstream.errors import StreamsError
-from millstream.hosting.lanes.messages import Close, Event, Order, Pause, Resume, Run, Stop
+from millstream.hosting.lanes.messages import Close, Event, Join, Order, Pause, Ready, Resume, Run, Stop
 from millstream.hosting.lanes.query import SLOTS
 from millstream.spark.calls.handshake import NotOursError, greet_client
 from millstream.spark.calls.lane_log import levels
@@ -79,9 +79,9 @@ class LaneJob:
         #: What a lane that comes now has to be told, pickled, by query.
         self._running: dict[str, bytes] = {}
         self._paused: set[str] = set()
-        #: How many lanes Spark starts at the same time, how many have come, and whether they need not be waited for.
+        #: How many lanes Spark starts at the same time, how many were ready, and whether they need not be waited for.
         self._expected = 1
-        self._came = 0
+        self._ready = 0
         self._are_here = threading.Event()
         self._closing = threading.Event()
         self._listener: socket.socket | None = None
@@ -213,7 +213,6 @@ class LaneJob:
         if not isinstance(hello, Hello):
             channel.close()
             return
-        self._wait_for_others()
         with self._lock, contextlib.suppress(OSError):
             self._channels[hello.lane] = channel
             self._places[hello.lane] = hello
@@ -232,6 +231,10 @@ class LaneJob:
                     print(text, end="", file=sys.stderr, flush=True)
                 case Hangs():
                     hung = told
+                case Ready():
+                    self._wait_for_others()
+                    with self._lock, contextlib.suppress(OSError):  # it is gone
+                        channel.send_pickled(_pickled(Join()))
                 case Hello() | Beat():
                     pass
                 case _:
@@ -250,10 +253,10 @@ class LaneJob:
         channel.close()
 
     def _wait_for_others(self) -> None:
-        """Have lanes that Spark starts at the same time begin together: else tasks would move at once."""
+        """Have lanes that Spark starts at the same time join together: else tasks would move at once."""
         with self._lock:
-            self._came += 1
-            if self._came >= self._expected:
+            self._ready += 1
+            if self._ready >= self._expected:
                 self._are_here.set()
         self._are_here.wait(_TOGETHER_SECONDS)
         self._are_here.set()  # who comes later finds the others at work

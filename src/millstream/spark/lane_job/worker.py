@@ -19,6 +19,7 @@ from millstream.config import StreamsConfig
 from millstream.hosting.lanes.lane import Lane
 from millstream.hosting.lanes.messages import Close
 from millstream.hosting.lanes.settings import LaneSettings
+from millstream.hosting.own_process import settle_in
 from millstream.hosting.whose import PLACE
 from millstream.spark.calls.handshake import greet_lane
 from millstream.spark.lane_job.channel import Channel, Hello, Lines, ToDriver
@@ -51,6 +52,7 @@ class LanesOfServer:
 
     def __call__(self, number: int, _: Iterable[int]) -> Iterator[int]:
         """Be a lane until the driver ends it: what Spark runs."""
+        settle_in()
         connection = socket.create_connection(self.address)
         greet_lane(connection, self.secret)
         channel = Channel(connection)

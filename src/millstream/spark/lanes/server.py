@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from millstream.errors import MillstreamError
+from millstream.hosting.own_process import settle_in
 from millstream.hosting.transactions import ProducerStuck
 from millstream.spark.calls.frames import receive, send
 from millstream.spark.calls.handshake import NotOursError, greet_client
@@ -53,6 +54,7 @@ _GREETING_SECONDS = 10.0
 
 def serve(path: str, index: int, driver: int | None, executor: int | None, secret: bytes) -> None:
     """Answer requests, one at a time."""
+    settle_in()
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     temporary = f"{path}.{os.getpid()}"
     listener.bind(temporary)
