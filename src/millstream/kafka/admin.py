@@ -51,6 +51,8 @@ class Admin:
         self._watch = ErrorWatch()
         self._client = make_admin(config, watch=self._watch)
         self._groups: dict[str, GroupOffsets] = {}
+        #: Whether the client knows the brokers.
+        self._has_met = False
 
     # Topics
 
@@ -276,6 +278,9 @@ class Admin:
             committed = self._config.exactly_once
         level = IsolationLevel.READ_COMMITTED if committed else IsolationLevel.READ_UNCOMMITTED
         request = {TopicPartition(topic, number): spec for (topic, number), spec in specs.items()}
+        if not self._has_met:
+            # A client that is asked before it knows the brokers may look for leaders a second later, or three.
+            self._metadata("get offsets")
         deadline = time.monotonic() + self._seconds
         while True:
             futures = self._client.list_offsets(request, isolation_level=level, request_timeout=self._seconds)
@@ -328,7 +333,9 @@ class Admin:
         while True:
             left = deadline - time.monotonic()
             try:
-                return self._client.list_topics(timeout=max(0.01, min(left, _SLICE_SECONDS)))
+                found = self._client.list_topics(timeout=max(0.01, min(left, _SLICE_SECONDS)))
+                self._has_met = True
+                return found
             except KafkaException as error:
                 self._raise_if_refused(doing)
                 failed = translate(error, doing, self._config.bootstrap_servers)

@@ -151,7 +151,8 @@ class Committing:
             return False
         if came:
             since = now - self._dirty_since
-            least = _BEHIND_SECONDS if is_behind else _COMMIT_SECONDS
+            # The first result shows that it works: somebody does wait for that one.
+            least = _BEHIND_SECONDS if is_behind and self.commits else _COMMIT_SECONDS
             longest = min(max(least, _COMMIT_PART * self._took), _LONGEST_SECONDS)
             if since < longest and sum(task.held for _, task in self._keeping.tasks()) <= _MOST_HELD:
                 return False

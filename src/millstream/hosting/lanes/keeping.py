@@ -114,6 +114,11 @@ class Keeping:
         """Slots that are this lane's, and whose notes it does not know yet."""
         return self._slots - self.notes.keys()
 
+    @property
+    def is_making(self) -> bool:
+        """Whether notes are being read, or tasks made."""
+        return self._reading is not None or any(known.making or known.making_globals for known in self.queries.values())
+
     def gain(self, slots: set[int]) -> None:
         """Have these slots from now on."""
         if slots:

@@ -45,6 +45,8 @@ from millstream.hosting.lanes.writing.plain_outputs import PlainOutputs
 from millstream.hosting.refusals import raise_if_deleted
 
 _IDLE_SECONDS = 0.1
+#: While other threads get tasks ready.
+_MAKING_SECONDS = 0.02
 #: While there is work, figures are told so often; when it is done, a little after the last time.
 _FIGURES_SECONDS = 1.0
 _LAST_FIGURES_SECONDS = 0.2
@@ -209,7 +211,9 @@ class Lane:
         seconds = min(self._committing.patience, _IDLE_SECONDS) if self._committing.is_needed else _IDLE_SECONDS
         if not self._joins:
             seconds = 0.0
-        elif self._due is not None:
+        elif keeping.is_making:
+            seconds = min(seconds, _MAKING_SECONDS)
+        if self._due is not None:
             seconds = min(seconds, max(0.0, self._due / 1000 - time.time()))
         # What was given to tasks comes first: it may take long.
         polled = () if self._is_cut else self._inputs.poll(seconds, self._pace.messages)

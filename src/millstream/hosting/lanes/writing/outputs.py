@@ -27,6 +27,7 @@ from millstream.task.records import OutputRecord
 _T = TypeVar("_T")
 _SECONDS = 30.0
 _REASON_SECONDS = 0.5
+_MEETING_SECONDS = 5.0
 _SETTINGS = {
     # A lane that dies in a transaction holds up readers of what it wrote for so long at most.
     "transaction.timeout.ms": "10000",
@@ -64,6 +65,9 @@ class Outputs:
             made = make_producer(
                 self._config, self._id, overrides=overrides, on_failure=self._refused.not_delivered, watch=ErrorWatch()
             )
+            with contextlib.suppress(KafkaException):  # one that is away is waited for below
+                # The client asks who coordinates its transactions at once, or half a second later if it knows nobody.
+                made.list_topics(timeout=_MEETING_SECONDS)
             patiently("begin transactions", lambda: made.init_transactions(_SECONDS))
             self._producer = made
 
