@@ -9,7 +9,7 @@ from collections.abc import Callable
 import pytest
 
 from millstream import Produced, StreamsBuilder, StreamsConfig, StreamsError, Topology
-from millstream.hosting.written import made_topics, written_topics
+from millstream.hosting.producing.written import made_topics, written_topics
 from millstream.kafka.admin import Admin
 from millstream.kafka.errors import AuthenticationFailed
 from millstream.spark.client import KafkaStreams

@@ -10,7 +10,7 @@ from datetime import timedelta
 
 from millstream.config import StreamsConfig
 from millstream.errors import MillstreamError
-from millstream.hosting.written import written_topics
+from millstream.hosting.producing.written import written_topics
 from millstream.kafka.admin import Admin, Partition
 from millstream.kafka.undecided import UndecidedTransactions
 from millstream.topology.nodes import SourceNode

@@ -19,7 +19,7 @@ from millstream.changelogs import changelogs_of, new_topics
 from millstream.config import StreamsConfig
 from millstream.errors import CheckpointDamaged, StreamsError
 from millstream.hosting.lanes.notes import slots_topic
-from millstream.hosting.written import made_topics, written_topics
+from millstream.hosting.producing.written import made_topics, written_topics
 from millstream.kafka.admin import Admin
 from millstream.kafka.topics import progress_topic
 from millstream.spark.calls import client as lane_client

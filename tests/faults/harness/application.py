@@ -131,6 +131,7 @@ def main() -> None:
         # Records are of 2023: Kafka would delete rows of windowed changelogs, also in the middle of a transaction.
         windowstore_changelog_additional_retention=timedelta(days=3650),
         processing_mode=settings["mode"],
+        num_standby_replicas=settings["standbys"],
     )
     streams = KafkaStreams(topology(settings["prefix"], settings["tokens"]), config)
     streams.add_state_listener(lambda new, old: print(f"state {new.name}", flush=True))

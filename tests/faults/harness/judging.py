@@ -63,6 +63,9 @@ def judge_early(scene: Scene, schedule: Schedule, outcome: Outcome) -> None:
     else:
         outcome.verdict = Verdict.SILENT
         scene.complaints.append(f"the application says {scene.copy.state}")
+        if hanging := scene.hanging():
+            lost = ", ".join(map(str, hanging))
+            scene.complaints.append(f"Kafka has lost the end of transactions, of which nobody speaks: {lost}")
         keep_stacks(scene.copy, scene.directory)
     scene.feed.end()
     known = truth(scene.broker.bootstrap_servers, scene.topics, scene.visits_before)

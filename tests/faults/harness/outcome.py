@@ -50,6 +50,7 @@ class Outcome:
             schedule.stores,
             *["caching"] * schedule.caching,
             *["replace"] * schedule.replace,
+            *["standbys"] * schedule.standbys,
         ]
         struck = ", ".join(f"{one.name} {_seconds(one.recovery)}" for one in self.struck)
         said = str(self.found) if self.verdict in _COUNTED and self.found is not None else self.verdict.value

@@ -84,6 +84,7 @@ def _scene(schedule: Schedule, side: Side, broker: DevBroker, owner: str, base: 
         replace=schedule.replace,
         max_batch_records=1_000,
         mode=schedule.mode,
+        standbys=schedule.standbys,
     )
     feed = Feed(bootstrap, topics, rate=schedule.rate, records=schedule.records, seed=schedule.seed)
     return Scene(side, broker, owner, directory, settings, topics, feed, Results(bootstrap, topics))

@@ -11,6 +11,8 @@ from millstream.config import ProcessingMode
 from .faults import FAULTS, Fault, can_fill_disks
 
 _CLUSTER = "local-cluster[2,1,1024]"
+#: How often lanes stand by for each other, of the runs in which they can.
+_STANDING_BY = 0.4
 
 
 @dataclass(frozen=True)
@@ -30,6 +32,8 @@ class Schedule:
     #: Whether a fault may strike before the application has recovered from the one before.
     overlapping: bool = True
     mode: ProcessingMode = "micro_batch"
+    #: How many lanes have each task in reserve.
+    standbys: int = 0
 
 
 def schedule(seed: int, *, only: str | None = None, mode: ProcessingMode | None = None, peer: bool = False) -> Schedule:
@@ -72,4 +76,5 @@ def schedule(seed: int, *, only: str | None = None, mode: ProcessingMode | None 
         records=chance.randint(500, 1_300),
         rate=chance.choice((150.0, 300.0, 600.0)),
         mode=how,
+        standbys=int(not peer and how == "continuous" and random.Random(f"standbys {seed}").random() < _STANDING_BY),
     )

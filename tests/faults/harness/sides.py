@@ -33,6 +33,8 @@ class Settings:
     replace: bool
     max_batch_records: int
     mode: ProcessingMode
+    #: How many lanes have each task in reserve.
+    standbys: int
 
 
 class Side(Protocol):

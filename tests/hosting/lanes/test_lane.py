@@ -11,12 +11,12 @@ import pytest
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
 from millstream import Consumed, Grouped, Joined, Materialized, Produced, Serdes, StreamsBuilder, Topology
-from millstream.hosting import transactions
 from millstream.hosting.lanes import keeping
 from millstream.hosting.lanes.messages import Join, Ready
 from millstream.hosting.lanes.reading import inputs
 from millstream.hosting.lanes.writing import outputs
-from millstream.hosting.refusals import Refusal
+from millstream.hosting.producing import transactions
+from millstream.hosting.producing.refusals import Refusal
 
 from .conftest import LaneService, until
 

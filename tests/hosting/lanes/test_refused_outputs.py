@@ -22,7 +22,7 @@ from millstream import (
     StreamsBuilder,
     Topology,
 )
-from millstream.hosting.transactions import PRODUCER_SETTINGS
+from millstream.hosting.producing.transactions import PRODUCER_SETTINGS
 
 from .conftest import LaneService, until
 

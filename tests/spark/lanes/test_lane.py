@@ -10,7 +10,7 @@ import pytest
 
 from millstream import Grouped, Materialized, Produced, Serdes, StreamsBuilder, Topology
 from millstream.errors import FencedError, ProcessingError, ProductionError, StateStoreError, StreamsError
-from millstream.hosting.transactions import ProducerStuck
+from millstream.hosting.producing.transactions import ProducerStuck
 from millstream.spark.exchange.parcels import Parcel
 from millstream.spark.lanes.lane import Lane
 from millstream.spark.plan import Partition

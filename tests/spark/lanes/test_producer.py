@@ -13,8 +13,8 @@ from confluent_kafka import KafkaError, KafkaException, Message, TopicPartition
 
 from millstream import Consumed, Produced, Serdes, StreamsBuilder
 from millstream.errors import FencedError, MillstreamError
-from millstream.hosting import transactions
-from millstream.hosting.transactions import ProducerStuck, patiently
+from millstream.hosting.producing import transactions
+from millstream.hosting.producing.transactions import ProducerStuck, patiently
 from millstream.kafka.admin import Admin
 from millstream.kafka.clients import make_consumer
 from millstream.kafka.detached import DetachedBroker

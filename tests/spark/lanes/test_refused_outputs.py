@@ -26,7 +26,7 @@ from millstream import (
     StreamsConfig,
     Topology,
 )
-from millstream.hosting.transactions import PRODUCER_SETTINGS
+from millstream.hosting.producing.transactions import PRODUCER_SETTINGS
 from millstream.kafka.admin import Admin
 from millstream.kafka.clients import make_consumer
 from millstream.kafka.detached import DetachedBroker

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from millstream.errors import ProcessingError, StreamsError
-from millstream.hosting.transactions import ProducerStuck
+from millstream.hosting.producing.transactions import ProducerStuck
 from millstream.spark.calls.frames import receive, send
 from millstream.spark.calls.handshake import greet_lane
 from millstream.spark.calls.label import Label, labelled

@@ -20,8 +20,8 @@ from millstream.hosting.lanes.reading.inputs import Inputs
 from millstream.hosting.lanes.settings import LaneSettings
 from millstream.hosting.lanes.writing.outputs import Outputs
 from millstream.hosting.lanes.writing.plain_outputs import PlainOutputs
-from millstream.hosting.refusals import Refusal, told
-from millstream.hosting.sure_writing import SureWriting
+from millstream.hosting.producing.refusals import Refusal, told
+from millstream.hosting.producing.sure_writing import SureWriting
 from millstream.kafka.admin import Partition
 from millstream.task.errors.handling import asks_about_refused
 from millstream.task.records import OutputRecord

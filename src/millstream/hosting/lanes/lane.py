@@ -42,7 +42,7 @@ from millstream.hosting.lanes.rubbish import Rubbish
 from millstream.hosting.lanes.settings import LaneSettings
 from millstream.hosting.lanes.writing.outputs import Outputs
 from millstream.hosting.lanes.writing.plain_outputs import PlainOutputs
-from millstream.hosting.refusals import raise_if_deleted
+from millstream.hosting.producing.refusals import raise_if_deleted
 
 _IDLE_SECONDS = 0.1
 #: While other threads get tasks ready.

@@ -11,8 +11,8 @@ from typing import Any
 from confluent_kafka import TopicPartition
 
 from millstream.hosting.copartitioning import KeyPlaces
+from millstream.hosting.producing.transactions import ProducerStuck
 from millstream.hosting.range_consumer import RangeConsumer
-from millstream.hosting.transactions import ProducerStuck
 from millstream.spark.exchange.merging import merged
 from millstream.spark.exchange.parcels import STAGES, Parcel
 from millstream.spark.exchange.sending import Sending

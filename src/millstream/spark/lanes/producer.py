@@ -10,9 +10,9 @@ from confluent_kafka import KafkaError as ClientError
 from confluent_kafka import KafkaException, Producer, TopicPartition
 
 from millstream.errors import FencedError, ProductionError, StreamsError
-from millstream.hosting.noticing import Noticing
-from millstream.hosting.refusals import raise_if_deleted
-from millstream.hosting.transactions import (
+from millstream.hosting.producing.noticing import Noticing
+from millstream.hosting.producing.refusals import raise_if_deleted
+from millstream.hosting.producing.transactions import (
     FENCED,
     PRODUCER_SETTINGS,
     OffsetsSender,

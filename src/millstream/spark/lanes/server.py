@@ -23,7 +23,7 @@ from typing import Any
 
 from millstream.errors import MillstreamError
 from millstream.hosting.own_process import settle_in
-from millstream.hosting.transactions import ProducerStuck
+from millstream.hosting.producing.transactions import ProducerStuck
 from millstream.spark.calls.frames import receive, send
 from millstream.spark.calls.handshake import NotOursError, greet_client
 from millstream.spark.calls.label import label_of

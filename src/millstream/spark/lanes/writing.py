@@ -5,8 +5,8 @@ from __future__ import annotations
 from confluent_kafka import TopicPartition
 
 from millstream.errors import ProductionError
-from millstream.hosting.refusals import Refusal, told
-from millstream.hosting.sure_writing import SureWriting
+from millstream.hosting.producing.refusals import Refusal, told
+from millstream.hosting.producing.sure_writing import SureWriting
 from millstream.spark.lanes.producer import LaneProducer
 from millstream.spark.plan import TaskId
 from millstream.spark.program import Program

@@ -12,9 +12,9 @@ from confluent_kafka import KafkaException, Producer, TopicPartition
 from millstream.config import StreamsConfig
 from millstream.errors import FencedError, ProductionError
 from millstream.hosting.lanes.membership import Membership
-from millstream.hosting.noticing import Noticing
-from millstream.hosting.refusals import missing_topics
-from millstream.hosting.transactions import (
+from millstream.hosting.producing.noticing import Noticing
+from millstream.hosting.producing.refusals import missing_topics
+from millstream.hosting.producing.transactions import (
     FENCED,
     PRODUCER_SETTINGS,
     OffsetsSender,

@@ -8,8 +8,8 @@ from confluent_kafka import Producer, TopicPartition
 
 from millstream.config import StreamsConfig
 from millstream.hosting.lanes.membership import Membership
-from millstream.hosting.noticing import Noticing
-from millstream.hosting.transactions import PRODUCER_SETTINGS, deliver, order_settings
+from millstream.hosting.producing.noticing import Noticing
+from millstream.hosting.producing.transactions import PRODUCER_SETTINGS, deliver, order_settings
 from millstream.kafka.clients import ErrorWatch, make_producer
 from millstream.task.records import OutputRecord
 

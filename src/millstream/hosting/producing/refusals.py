@@ -11,7 +11,7 @@ from confluent_kafka import Message
 
 from millstream.config import StreamsConfig
 from millstream.errors import MillstreamError, ProductionError
-from millstream.hosting.written import written_topics
+from millstream.hosting.producing.written import written_topics
 from millstream.kafka.admin import Admin
 from millstream.kafka.clients import producer_properties
 from millstream.kafka.errors import REFUSED, UNAVAILABLE

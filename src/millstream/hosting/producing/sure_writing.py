@@ -8,7 +8,7 @@ from typing import Protocol
 
 from millstream.errors import ProductionError
 from millstream.handlers import Decision
-from millstream.hosting.refusals import Refusal, RefusedError, guilty
+from millstream.hosting.producing.refusals import Refusal, RefusedError, guilty
 from millstream.task.errors.handling import as_outputs
 from millstream.task.records import OutputRecord, TracedRecord
 

@@ -9,8 +9,8 @@ from confluent_kafka import KafkaError as ClientError
 from confluent_kafka import Message, Producer
 
 from millstream.config import StreamsConfig
-from millstream.hosting.refusals import Refusal, RefusedError
-from millstream.hosting.transactions import is_refusal, produce
+from millstream.hosting.producing.refusals import Refusal, RefusedError
+from millstream.hosting.producing.transactions import is_refusal, produce
 from millstream.task.errors.handling import asks_about_refused
 from millstream.task.records import OutputRecord
 
