@@ -13,6 +13,8 @@ from typing import Any, TypeVar
 from confluent_kafka import IsolationLevel, KafkaException, TopicCollection, TopicPartition
 from confluent_kafka import KafkaError as ClientError
 from confluent_kafka.admin import (  # type: ignore[attr-defined] # not marked as exported
+    AlterConfigOpType,
+    ConfigEntry,
     ConfigResource,
     NewPartitions,
     OffsetSpec,
@@ -216,6 +218,13 @@ class Admin:
     def topic_settings(self, topic: str) -> dict[str, str | None]:
         """The settings of a topic, also those that it has from the broker."""
         return self._settings(ResourceType.TOPIC, topic)
+
+    def set_topic(self, topic: str, name: str, value: str) -> None:
+        """Change one of a topic's settings."""
+        entry = ConfigEntry(name, value, incremental_operation=AlterConfigOpType.SET)
+        resource = ConfigResource(ResourceType.TOPIC, topic, incremental_configs=[entry])
+        futures = self._client.incremental_alter_configs([resource], request_timeout=self._seconds)
+        self._result(futures[resource], f"set {name} of topic {topic}")
 
     def creates_topics(self) -> bool:
         """Whether brokers create topics by themselves, when a producer asks for one that is not there."""

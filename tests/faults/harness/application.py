@@ -128,8 +128,6 @@ def main() -> None:
         state_dir=Path(settings["state"]),
         dsl_store="rocksdb" if settings["stores"] == "rocksdb" else "in_memory",
         max_batch_records=settings["max_batch_records"],
-        # Records are of 2023: Kafka would delete rows of windowed changelogs, also in the middle of a transaction.
-        windowstore_changelog_additional_retention=timedelta(days=3650),
         processing_mode=settings["mode"],
         num_standby_replicas=settings["standbys"],
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from millstream.changelogs import Changelog
+from millstream.hosting.old_times import OldTimes
 from millstream.hosting.restoring import fill
 from millstream.hosting.task_changes import LEAST_TIME, change_records, clocks_of, set_clocks
 from millstream.hosting.task_note import encode
@@ -29,6 +30,7 @@ class TaskChangelog:
         self._logs: dict[str, Changelog] = {
             store: log for store, log in program.changelogs.items() if log.sub_topology == task_id.sub_topology
         }
+        self._old_times = OldTimes(program.topology, self._logs, program.config)
 
     def records(
         self,
@@ -40,6 +42,7 @@ class TaskChangelog:
         """What is to be written of a wave's changes."""
         if not self._logs:
             return []
+        self._old_times.look(stream_time)
         records = change_records(self._logs, self._id.partition, stores, changes, stream_time)
         note = encode(
             progress,
