@@ -132,6 +132,8 @@ class StreamsConfig:
         num_standby_replicas: how many further copies of state are to be kept warm: of a queryable store on other
             instances, and with `processing_mode="continuous"` of each task's stores in other lanes, so that one of them
             goes on at once if a lane is lost. Results never depend on it.
+        acceptable_recovery_lag: how many records of their changelogs tasks may lack that a lane has in reserve when it
+            joins the others, and may get them.
         client: properties of the Kafka clients, security settings included, named as in librdkafka. They are for all
             clients, or with the prefix `consumer.`, `main.consumer.`, `global.consumer.`, `producer.` or `admin.` for
             some; with `topic.` for the internal topics. An unknown one is an error when the first client is made.
@@ -181,6 +183,7 @@ class StreamsConfig:
     commit_interval: timedelta | None = None
     num_stream_threads: int = 1
     num_standby_replicas: int = 0
+    acceptable_recovery_lag: int = 10_000
     client: Mapping[str, Setting] = field(default_factory=Properties, hash=False)
     replication_factor: int = -1
     windowstore_changelog_additional_retention: timedelta = timedelta(days=1)
@@ -261,6 +264,7 @@ class StreamsConfig:
             raise _refuse("processing_mode", self.processing_mode, f"give one of {choices}")
         self._check_number("num_stream_threads", 1, "give a number of threads, at least 1")
         self._check_number("num_standby_replicas", 0, "give a number of copies, 0 for none")
+        self._check_number("acceptable_recovery_lag", 0, "give a number of records, 0 for none")
         self._check_number("max_batch_records", 1, "give a number of records, at least 1")
         self._check_number("max_batch_bytes", 1, "give a number of bytes, at least 1")
         if self.metrics_port is not None:

@@ -10,8 +10,8 @@ from millstream.hosting.lanes.standing_by.group import Member
 from millstream.hosting.lanes.standing_by.joining import Joining
 
 
-def joining(*, is_replacement: bool = False, **client: str) -> Joining:
-    config = StreamsConfig(application_id="app", client=client)
+def joining(*, is_replacement: bool = False, lag: int = 10_000, **client: str) -> Joining:
+    config = StreamsConfig(application_id="app", client=client, acceptable_recovery_lag=lag)
     return Joining(LaneSettings(config, "app", "new-1", is_replacement=is_replacement))
 
 
@@ -45,6 +45,15 @@ def test_one_that_comes_to_others_waits_until_it_is_warm(other: str, is_replacem
     lane.consider([member(other)], [0, 10_000], 122.0, has_all=True)
     assert lane.is_over
     assert not lane.waits
+
+
+def test_how_much_it_may_lack_is_configured() -> None:
+    lane = joining(lag=5)
+    for now in range(100, 120):
+        lane.consider([member("old-0")], [6], float(now), has_all=True)
+    assert not lane.is_over
+    lane.consider([member("old-0")], [5], 120.0, has_all=True)
+    assert lane.is_over
 
 
 def test_it_waits_until_those_that_are_gone_are_known_to_be() -> None:

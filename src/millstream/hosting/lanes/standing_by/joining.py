@@ -17,8 +17,6 @@ from millstream.hosting.lanes.standing_by.group import Member
 
 log = logging.getLogger("millstream.lanes")
 
-#: A task is warm if it lacks no more records than that, as `acceptable.recovery.lag` of Kafka Streams.
-_ACCEPTABLE_LAG = 10_000
 #: It does not wait for ever, whatever it waits for.
 _LONGEST_SECONDS = 1800.0
 _BLIND_SECONDS = 30.0
@@ -79,7 +77,8 @@ class Joining:
             self._may.set()
             return
         self._waits = True
-        is_warm = has_all and all(lag is not None and lag <= _ACCEPTABLE_LAG for lag in lags)
+        most = self._settings.config.acceptable_recovery_lag
+        is_warm = has_all and all(lag is not None and lag <= most for lag in lags)
         if (is_warm and now >= self._since + self._session) or now > self._begun + _LONGEST_SECONDS:
             log.info("this lane has its share in reserve, and joins the others")
             self._may.set()
