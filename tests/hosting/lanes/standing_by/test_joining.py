@@ -10,8 +10,8 @@ from millstream.hosting.lanes.standing_by.group import Member
 from millstream.hosting.lanes.standing_by.joining import Joining
 
 
-def joining(*, is_replacement: bool = False, lag: int = 10_000, **client: str) -> Joining:
-    config = StreamsConfig(application_id="app", client=client, acceptable_recovery_lag=lag)
+def joining(*, is_replacement: bool = False, **client: str) -> Joining:
+    config = StreamsConfig(application_id="app", client=client)
     return Joining(LaneSettings(config, "app", "new-1", is_replacement=is_replacement))
 
 
@@ -48,7 +48,8 @@ def test_one_that_comes_to_others_waits_until_it_is_warm(other: str, is_replacem
 
 
 def test_how_much_it_may_lack_is_configured() -> None:
-    lane = joining(lag=5)
+    config = StreamsConfig(application_id="app", acceptable_recovery_lag=5)
+    lane = Joining(LaneSettings(config, "app", "new-1"))
     for now in range(100, 120):
         lane.consider([member("old-0")], [6], float(now), has_all=True)
     assert not lane.is_over
