@@ -110,7 +110,8 @@ def compare(
                 taken = [statistics.median(run["taken"][name] for run in runs[each]) * share for each in runs]
                 rows.append(taken_row(workload, guarantee, *taken, unit=unit))
             if workload == "sum":
-                first = [min(run["first_result_seconds_from_launch"] for run in runs[name]) for name in runs]
+                start = "first_result_seconds_from_launch"
+                first = [statistics.median(run[start] for run in runs[name]) for name in runs]
                 rows.append(start_row(workload, guarantee, *first))
     return rows
 

@@ -15,9 +15,10 @@ from millstream.errors import MillstreamError
 from millstream.hosting.old_times import OldTimes
 from millstream.kafka.admin import Admin
 from millstream.kafka.broker import DevBroker
-from millstream.kafka.topics import NewTopic
+from millstream.kafka.topics import DAY_MS, NewTopic
 
-DAY_MS = 86_400_000
+from .lanes.conftest import until
+
 Look = Callable[[int], None]
 
 
@@ -49,30 +50,22 @@ def kept_days(admin: Admin, config: StreamsConfig, store: str) -> int:
     return int(kept or 0) // DAY_MS
 
 
-def wait_until(condition: Callable[[], bool]) -> None:
-    """Brokers do not tell of a change at once."""
-    deadline = time.monotonic() + 30
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
-
-
 def test_windows_of_long_ago_are_kept(look: Look, admin: Admin, config: StreamsConfig) -> None:
     """For as long again as they are old, and longer when they get older; other stores do not lose rows by age."""
     look(0)
     assert kept_days(admin, config, "windows") == 2
     look(1000)
-    wait_until(lambda: kept_days(admin, config, "windows") in (2000, 2001))
+    until(lambda: kept_days(admin, config, "windows") in (2000, 2001))
     assert kept_days(admin, config, "plain") == 2
     look(1500)
     assert kept_days(admin, config, "windows") in (2000, 2001)
     look(3000)
-    wait_until(lambda: kept_days(admin, config, "windows") in (6000, 6001))
+    until(lambda: kept_days(admin, config, "windows") in (6000, 6001))
 
 
 def test_what_is_kept_for_longer_is_left_as_it_is(look: Look, admin: Admin, config: StreamsConfig) -> None:
     admin.set_topic(f"{config.application_id}-windows-changelog", "retention.ms", "-1")
-    wait_until(lambda: kept_days(admin, config, "windows") < 0)
+    until(lambda: kept_days(admin, config, "windows") < 0)
     look(1000)
     assert admin.topic_settings(f"{config.application_id}-windows-changelog")["retention.ms"] == "-1"
 

@@ -20,14 +20,13 @@ from millstream.durations import milliseconds
 from millstream.errors import MillstreamError
 from millstream.kafka.admin import Admin
 from millstream.kafka.errors import BrokerUnavailable
+from millstream.kafka.topics import DAY_MS, LONGEST_MS
 from millstream.state.builders import StoreBuilder
 from millstream.topology.topology import Topology
 
 log = logging.getLogger("millstream.lanes")
 
 _RETENTION = "retention.ms"
-_DAY_MS = 86_400_000
-_LONGEST_MS = 2**63 - 1
 _ASKING = timedelta(seconds=10)
 
 
@@ -64,12 +63,12 @@ class OldTimes:
 
     def _keep_longer(self, stores: list[str], age: int) -> None:
         """As long again as the records are old now: they grow older while nothing new comes."""
-        days = age // _DAY_MS
+        days = age // DAY_MS
         try:
             with closing(Admin(self._config, timeout=_ASKING)) as admin:
                 for store in stores:
                     retention = self._retention[store]
-                    kept = _at_least(admin, self._topics[store], min(2 * age + retention, _LONGEST_MS))
+                    kept = _at_least(admin, self._topics[store], min(2 * age + retention, LONGEST_MS))
                     self._additional[store] = kept - retention
             log.info("records are %d days old: Kafka keeps the changelogs of %s for longer", days, ", ".join(stores))
         except BrokerUnavailable as error:  # then nothing can be written either
@@ -87,7 +86,7 @@ def _at_least(admin: Admin, topic: str, wanted: int) -> int:
     """Have a topic keep records for so long; how long it does."""
     kept = int(admin.topic_settings(topic)[_RETENTION] or 0)
     if kept < 0:
-        return _LONGEST_MS
+        return LONGEST_MS
     if kept < wanted:
         admin.set_topic(topic, _RETENTION, str(wanted))
     return max(kept, wanted)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-_DAY_MS = 24 * 60 * 60 * 1000
-_LONGEST_MS = 2**63 - 1
+DAY_MS = 24 * 60 * 60 * 1000
+LONGEST_MS = 2**63 - 1
 _SEGMENT_BYTES = 50 * 1024 * 1024
 #: Settings that older brokers do not know, and can be done without there.
 LATER = frozenset({"message.timestamp.after.max.ms"})
@@ -50,7 +50,7 @@ def window_changelog_topic(
     partitions: int,
     *,
     retention_ms: int,
-    additional_ms: int = _DAY_MS,
+    additional_ms: int = DAY_MS,
     duplicates: bool = False,
     config: Mapping[str, str] | None = None,
 ) -> NewTopic:
@@ -66,7 +66,7 @@ def window_changelog_topic(
         config: the user's settings.
     """
     policy = "delete" if duplicates else "compact,delete"
-    settings = {"cleanup.policy": policy, "retention.ms": str(min(retention_ms + additional_ms, _LONGEST_MS))}
+    settings = {"cleanup.policy": policy, "retention.ms": str(min(retention_ms + additional_ms, LONGEST_MS))}
     return NewTopic(name, partitions, config or {}, _created(settings))
 
 
@@ -74,10 +74,10 @@ def versioned_changelog_topic(
     name: str, partitions: int, *, history_ms: int, config: Mapping[str, str] | None = None
 ) -> NewTopic:
     """The changelog of a versioned store: older versions are kept as long as the store needs them, and a day more."""
-    settings = {"cleanup.policy": "compact", "min.compaction.lag.ms": str(min(history_ms + _DAY_MS, _LONGEST_MS))}
+    settings = {"cleanup.policy": "compact", "min.compaction.lag.ms": str(min(history_ms + DAY_MS, LONGEST_MS))}
     return NewTopic(name, partitions, config or {}, _created(settings))
 
 
 def _created(settings: dict[str, str]) -> dict[str, str]:
     # The time of a record is the application's business, whatever the broker's default is: also if it is far ahead.
-    return settings | {"message.timestamp.type": "CreateTime", "message.timestamp.after.max.ms": str(_LONGEST_MS)}
+    return settings | {"message.timestamp.type": "CreateTime", "message.timestamp.after.max.ms": str(LONGEST_MS)}

@@ -133,6 +133,7 @@ class Lane:
             return False
         if not self._joins and not self._is_ready:
             self._is_ready = True
+            self._inputs.meet({at[0] for known in self._keeping.queries.values() for at in known.query.external_inputs})
             self._tell(Ready())
         return self._joins
 

@@ -54,7 +54,7 @@ class Membership:
             "auto.offset.reset": "latest",
         }
         if "session.timeout.ms" not in client_properties(config, "main.consumer"):
-            overrides |= {"session.timeout.ms": str(SESSION_MS), "heartbeat.interval.ms": "200"}
+            overrides |= {"session.timeout.ms": str(SESSION_MS), "heartbeat.interval.ms": "1000"}
         self._consumer = make_consumer(config, watch=self._watch, overrides=overrides)
 
     def poll(self, seconds: float) -> None:

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from concurrent.futures import TimeoutError as FutureTimeout
+from contextlib import suppress
 from typing import Any, TypeVar
 
 from confluent_kafka import KafkaError as ClientError
@@ -24,6 +25,7 @@ Told = Callable[[ClientError | None, Message], None] | None
 
 _ANY_PARTITION = -1
 _AGAIN_SECONDS = 0.2
+_MEETING_SECONDS = 5.0
 _LOOK_SECONDS = 0.1
 #: How long the client looks for a topic that is not there. It may just have been made, or is made by the broker now.
 _TOPIC_SECONDS = 8
@@ -177,6 +179,14 @@ class OffsetsSender:
     def close(self) -> None:
         """Wait for nothing."""
         self._thread.shutdown(wait=False)
+
+
+def begin_transactions(producer: Producer, seconds: float) -> None:
+    """Have a transactional producer be the only one with its id, as soon as there is a broker."""
+    with suppress(KafkaException):  # one that is away is waited for below
+        # The client asks who coordinates its transactions at once, or half a second later if it knows nobody.
+        producer.list_topics(timeout=_MEETING_SECONDS)
+    patiently("begin transactions", lambda: producer.init_transactions(seconds))
 
 
 def patiently(doing: str, action: Callable[[], _T]) -> _T:

@@ -16,6 +16,7 @@ from millstream.hosting.producing.transactions import (
     FENCED,
     PRODUCER_SETTINGS,
     OffsetsSender,
+    begin_transactions,
     deliver,
     order_settings,
     patiently,
@@ -53,7 +54,7 @@ class LaneProducer:
         self._producer: Producer = self._make_producer(watch=ErrorWatch())
         self._offsets = OffsetsSender(_TRANSACTION_SECONDS, _MARK_SECONDS)
         if self._exactly_once:
-            patiently("begin transactions", lambda: self._producer.init_transactions(_TRANSACTION_SECONDS))
+            begin_transactions(self._producer, _TRANSACTION_SECONDS)
         # Reads what is committed, and waits for what is in a transaction that is just being committed.
         self._group = make_consumer(program.config, overrides={"isolation.level": "read_committed"})
 
@@ -106,7 +107,7 @@ class LaneProducer:
         self.abort()
         self._producer.purge()
         self._producer = self._make_producer(watch=ErrorWatch())
-        patiently("begin transactions", lambda: self._producer.init_transactions(_TRANSACTION_SECONDS))
+        begin_transactions(self._producer, _TRANSACTION_SECONDS)
 
     def close(self) -> None:
         """Wait for nothing: what is not committed is not meant to be seen."""

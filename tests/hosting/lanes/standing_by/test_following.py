@@ -17,6 +17,7 @@ from millstream.hosting.lanes.standing_by import following
 from millstream.hosting.lanes.standing_by.following import StandingBy
 from millstream.hosting.lanes.standing_by.group import Member
 
+from ..conftest import until
 from .test_standby import PARTITION, query_of
 
 Start = Callable[[list[list[Message]]], StandingBy]
@@ -109,10 +110,7 @@ def start(query: HostedQuery, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 )
 def test_records_before_the_end_are_there(start: Start, query: HostedQuery, pieces: list[list[Message]]) -> None:
     standing_by = start(pieces)
-    deadline = time.monotonic() + 30
-    while standing_by.lags("q") != {"0_0": 0}:
-        assert time.monotonic() < deadline, standing_by.lags("q")
-        time.sleep(0.01)
+    until(lambda: standing_by.lags("q") == {"0_0": 0})
     (task,) = query.tasks
     warm = standing_by.take(query, task)
     assert warm is not None

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from datetime import timedelta
 from itertools import groupby
 from operator import itemgetter
@@ -58,6 +59,12 @@ class Feed:
         self.astray: set[Partition] = set()
         #: Partitions whose topic is not there, and since when.
         self.missing: dict[Partition, float] = {}
+
+    def meet(self, topics: Iterable[str]) -> None:
+        """Get to know the leaders of topics: the client may take a second for it when their records are wanted."""
+        with suppress(KafkaException):  # a broker that is away is met later
+            for topic in topics:
+                self._consumer.list_topics(topic, _ASKING_SECONDS)
 
     def start(self, partition: Partition, offset: int) -> None:
         """Read a partition from an offset on; also one that is read from elsewhere."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from datetime import timedelta
 from typing import Protocol
 
@@ -60,6 +60,10 @@ class Inputs:
         #: How many messages came the last time, and how many were asked for.
         self.came = 0
         self._asked_for = 1
+
+    def meet(self, topics: Iterable[str]) -> None:
+        """Be ready to read topics."""
+        self._live.meet(topics)
 
     def add(self, reader: Reader, partition: Partition) -> None:
         """Have a reader get the records of a partition from its `next` on. Safe to call again."""

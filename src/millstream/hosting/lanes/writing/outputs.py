@@ -18,8 +18,8 @@ from millstream.hosting.producing.transactions import (
     FENCED,
     PRODUCER_SETTINGS,
     OffsetsSender,
+    begin_transactions,
     deliver,
-    patiently,
 )
 from millstream.kafka.clients import ErrorWatch, make_producer
 from millstream.task.records import OutputRecord
@@ -27,7 +27,6 @@ from millstream.task.records import OutputRecord
 _T = TypeVar("_T")
 _SECONDS = 30.0
 _REASON_SECONDS = 0.5
-_MEETING_SECONDS = 5.0
 _SETTINGS = {
     # A lane that dies in a transaction holds up readers of what it wrote for so long at most.
     "transaction.timeout.ms": "10000",
@@ -65,10 +64,7 @@ class Outputs:
             made = make_producer(
                 self._config, self._id, overrides=overrides, on_failure=self._refused.not_delivered, watch=ErrorWatch()
             )
-            with contextlib.suppress(KafkaException):  # one that is away is waited for below
-                # The client asks who coordinates its transactions at once, or half a second later if it knows nobody.
-                made.list_topics(timeout=_MEETING_SECONDS)
-            patiently("begin transactions", lambda: made.init_transactions(_SECONDS))
+            begin_transactions(made, _SECONDS)
             self._producer = made
 
     def write(self, records: Iterable[OutputRecord]) -> None:
