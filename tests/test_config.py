@@ -27,6 +27,7 @@ def test_defaults_are_those_of_kafka_streams() -> None:
     assert config.num_stream_threads == 1
     assert config.num_standby_replicas == 0
     assert config.acceptable_recovery_lag == 10_000
+    assert config.max_warmup_replicas == 2
     assert config.offset_reset == "earliest"
     assert config.optimizations == frozenset()
     assert config.dsl_store == "rocksdb"
@@ -131,6 +132,7 @@ def test_optimizations(given: Any, on: set[str]) -> None:
         ({"num_stream_threads": 0}, "at least 1"),
         ({"num_standby_replicas": -1}, "0 for none"),
         ({"acceptable_recovery_lag": -1}, "0 for none"),
+        ({"max_warmup_replicas": 0}, "at least 1"),
         ({"max_batch_records": 0}, "at least 1"),
         ({"max_batch_bytes": 1.5}, "at least 1"),
         ({"metrics_port": 65536}, "0 for a free one"),

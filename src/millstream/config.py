@@ -134,6 +134,9 @@ class StreamsConfig:
             goes on at once if a lane is lost. Results never depend on it.
         acceptable_recovery_lag: how many records of their changelogs tasks may lack that a lane has in reserve when it
             joins the others, and may get them.
+        max_warmup_replicas: how many tasks at most a lane that comes to others reads into reserve at the same time,
+            before it joins them; in batches on a cluster, how many lanes at most move from one batch to the next to
+            executors that came.
         client: properties of the Kafka clients, security settings included, named as in librdkafka. They are for all
             clients, or with the prefix `consumer.`, `main.consumer.`, `global.consumer.`, `producer.` or `admin.` for
             some; with `topic.` for the internal topics. An unknown one is an error when the first client is made.
@@ -184,6 +187,7 @@ class StreamsConfig:
     num_stream_threads: int = 1
     num_standby_replicas: int = 0
     acceptable_recovery_lag: int = 10_000
+    max_warmup_replicas: int = 2
     client: Mapping[str, Setting] = field(default_factory=Properties, hash=False)
     replication_factor: int = -1
     windowstore_changelog_additional_retention: timedelta = timedelta(days=1)
@@ -265,6 +269,7 @@ class StreamsConfig:
         self._check_number("num_stream_threads", 1, "give a number of threads, at least 1")
         self._check_number("num_standby_replicas", 0, "give a number of copies, 0 for none")
         self._check_number("acceptable_recovery_lag", 0, "give a number of records, 0 for none")
+        self._check_number("max_warmup_replicas", 1, "give a number of tasks, at least 1")
         self._check_number("max_batch_records", 1, "give a number of records, at least 1")
         self._check_number("max_batch_bytes", 1, "give a number of bytes, at least 1")
         if self.metrics_port is not None:

@@ -9,6 +9,7 @@ import os
 import shutil
 import time
 import uuid
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
@@ -32,10 +33,11 @@ from millstream.spark.driver.control import Control, LastBatch
 from millstream.spark.driver.lane_logs import LaneLogs
 from millstream.spark.driver.ownership import Ownership
 from millstream.spark.driver.recovery import adopt, find_origin, shut_out
-from millstream.spark.driver.source import FORMAT, SCHEMA, MillstreamSource, Run
+from millstream.spark.driver.source import FORMAT, SCHEMA, MillstreamSource, Run, requests_in
 from millstream.spark.driver.statistics import Statistics
 from millstream.spark.exchange.parcels import unpack
-from millstream.spark.exchange.waves import wave_function
+from millstream.spark.exchange.waves import Row, wave_function
+from millstream.spark.placing.batch import PlacedBatches
 from millstream.spark.plan import Plan
 from millstream.spark.program import Program
 from millstream.spark.startup.cluster import check_checkpoint, wait_for_executors
@@ -91,14 +93,19 @@ class Launched:
             .option("run", json.dumps(asdict(Run(program.run_id, program.driver))))
             .load()
         )
-        for wave in range(1, program.plan.waves):
-            function = wave_function(wave, program.run_id, program.driver, pickled)
-            frame = frame.repartitionById(program.lanes, "lane").mapInArrow(function, SCHEMA)
+        run: Callable[[DataFrame], list[Row]]
+        if program.driver is None:
+            run = self._placed(pickled)
+        else:
+            run = _collected
+            for wave in range(1, program.plan.waves):
+                function = wave_function(wave, program.run_id, program.driver, pickled)
+                frame = frame.repartitionById(program.lanes, "lane").mapInArrow(function, SCHEMA)
 
         def finish(batch: DataFrame, batch_id: int) -> None:
             started = time.perf_counter()
-            parcels = [unpack(bytes(row.parcel)) for row in batch.collect()]
-            reports = [parcel.statistics for parcel in parcels if parcel.wave == -1]
+            parcels = [unpack(parcel) for _, wave, parcel in run(batch) if wave == -1]
+            reports = [parcel.statistics for parcel in parcels]
             statistics.add(reports, time.perf_counter() - started)
             ownership.commit(progress_of(program, reports))
             self.control.tell_last(LastBatch(statistics.lane_seconds, statistics.record_bytes))
@@ -111,6 +118,24 @@ class Launched:
         )
         writer = writer.trigger(availableNow=True) if once else writer.trigger(processingTime="0 seconds")
         return writer.start()
+
+    def _placed(self, pickled: bytes) -> Callable[[DataFrame], list[Row]]:
+        """How a batch is run on a cluster, where lanes would move if Spark decided alone."""
+        program = self.program
+        placed = PlacedBatches(
+            self.session.sparkContext,
+            program.run_id,
+            pickled,
+            lanes=program.lanes,
+            waves=program.plan.waves,
+            most_moves=program.config.max_warmup_replicas,
+        )
+        return lambda batch: placed.run(requests_in(batch.collect()))
+
+
+def _collected(batch: DataFrame) -> list[Row]:
+    """How a batch is run on this machine: its lanes are asked as it is read."""
+    return [(row.lane, row.wave, bytes(row.parcel)) for row in batch.collect()]
 
 
 def ask_for_ownership(config: StreamsConfig) -> Ownership:

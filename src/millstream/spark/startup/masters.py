@@ -30,6 +30,8 @@ _SAID_BY_USER = (
     "spark.executor.pyspark.memory",
     "spark.kubernetes.memoryOverheadFactor",
 )
+#: As long as Spark waits for an executor that does not answer.
+_WAIT_FOR_PLACE = "120s"
 _IMAGES = ("spark.kubernetes.container.image", "spark.kubernetes.executor.container.image")
 _UNITS = {"k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
 _SIZE = re.compile(r"(\d+)\s*([kmgt]?)b?", re.IGNORECASE)
@@ -89,7 +91,8 @@ def remote_defaults(master: str, config: StreamsConfig, known: Mapping[str, str]
     Raises:
         ArgumentError: something is missing that nobody else can know.
     """
-    found: dict[str, str] = {}
+    # A lane that shares its core with another waits for it: elsewhere it would have to read its state first.
+    found = {"spark.locality.wait.process": _WAIT_FOR_PLACE} if config.processing_mode == "micro_batch" else {}
     if not any(name in known for name in _SAID_BY_USER):
         found[_OVERHEAD] = f"{overhead_bytes(config, known) // _MEGABYTE}m"
     if master.startswith("k8s://"):

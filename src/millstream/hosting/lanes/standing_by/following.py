@@ -233,9 +233,15 @@ class StandingBy:
             elif now > self._unwanted.setdefault(key, now) + _UNWANTED_SECONDS:
                 self._let_go(key, keep=False)
         for key, (query, task) in wanted.items():
-            if key not in self._standbys and now >= self._not_before.get(key, 0.0):
+            if key not in self._standbys and now >= self._not_before.get(key, 0.0) and self._may_open_more():
                 self._open(key, query, task)
         self._assign(consumer)
+
+    def _may_open_more(self) -> bool:
+        """Not too many at the same time, as long as others do this lane's work."""
+        config = self._settings.config
+        cold = [one for one in self._all() if one.lag is None or one.lag > config.acceptable_recovery_lag]
+        return self.joining.is_over or len(cold) < config.max_warmup_replicas
 
     def _open(self, key: _Key, query: HostedQuery, task: HostedTaskId) -> None:
         place = Place(query.config, task.name, self._directory)

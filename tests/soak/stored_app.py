@@ -1,7 +1,7 @@
-"""Counts words exactly once, with its checkpoint on S3: a process of its own, so that it can be killed.
+"""Counts words exactly once, with its checkpoint on a store: a process of its own, so that it can be killed.
 
-python s3_app.py BOOTSTRAP INPUT OUTPUT LOCATION STATE-DIRECTORY; the settings of S3 are properties of Spark in JSON, in
-the variable S3_PROPERTIES.
+python stored_app.py BOOTSTRAP INPUT OUTPUT LOCATION STATE-DIRECTORY; the settings of the store are properties of Spark
+in JSON, in the variable STORE_PROPERTIES.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def main() -> None:
     counts = words.group_by(lambda _, word: word, Grouped(Serdes.string, Serdes.string)).count(Materialized("counts"))
     counts.to_stream().to(target, Produced(Serdes.string, Serdes.long))
     config = StreamsConfig(
-        application_id=f"s3-{source}",
+        application_id=f"stored-{source}",
         bootstrap_servers=bootstrap,
         processing_guarantee="exactly_once_v2",
         processing_mode="micro_batch",
@@ -32,7 +32,7 @@ def main() -> None:
         max_batch_records=100,
         checkpoint_location=location,
         state_dir=state,
-        spark=json.loads(os.environ["S3_PROPERTIES"]),
+        spark=json.loads(os.environ["STORE_PROPERTIES"]),
     )
     with KafkaStreams(builder.build(), config) as streams:
         streams.wait()
