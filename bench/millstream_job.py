@@ -136,6 +136,7 @@ def main() -> None:
     parser.add_argument("--records", type=int, default=0)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--mode", default="continuous")
+    parser.add_argument("--batch-records", type=int, help="at most so many in a batch, in batches")
     parser.add_argument("--master", help="of Spark; without, Spark runs in this process")
     parser.add_argument("--launched", type=float, default=time.time(), help="when the process was asked for")
     arguments = parser.parse_args()
@@ -150,6 +151,8 @@ def main() -> None:
             master=arguments.master or f"local[{arguments.threads}]",
             checkpoint_location=f"{directory}/checkpoint",
         )
+        if arguments.batch_records is not None:
+            config = replace(config, max_batch_records=arguments.batch_records)
         if arguments.workload == "sum-uncached":
             config = replace(config, statestore_cache_max_bytes=0)
         streams = KafkaStreams(builder.build(), config)

@@ -22,12 +22,15 @@ def command(
     *,
     mode: str = "continuous",
     master: str | None = None,
+    batch_records: int | None = None,
 ) -> list[str]:
     """How a workload is started."""
     started = [sys.executable, str(_JOB), "--bootstrap", bootstrap, "--workload", workload]
     started += ["--launched", str(time.time()), "--mode", mode]
     if master is not None:
         started += ["--master", master]
+    if batch_records is not None:
+        started += ["--batch-records", str(batch_records)]
     return [*started, "--guarantee", guarantee, "--input", topic, "--output", output, "--records", str(records)]
 
 

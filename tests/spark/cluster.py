@@ -55,6 +55,10 @@ class Worker:
         """Whether the master knows it."""
         return "Successfully registered" in (self.directory / "worker.log").read_text()
 
+    def lanes(self) -> list[str]:
+        """The sockets of the lanes that batches have here."""
+        return sorted(path.name for path in self.directory.glob("millstream*/*/lane-*") if not path.suffix)
+
     def runs(self) -> list[Path]:
         """What applications have left in its temporary directory: sockets and logs of lanes, files of stores."""
         return left_below(self.directory)

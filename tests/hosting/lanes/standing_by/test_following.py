@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,7 @@ from millstream.hosting.lanes.query import HostedQuery
 from millstream.hosting.lanes.settings import LaneSettings
 from millstream.hosting.lanes.standing_by import following
 from millstream.hosting.lanes.standing_by.following import StandingBy
-from millstream.hosting.lanes.standing_by.group import Member
+from millstream.hosting.lanes.standing_by.group import Group, Member
 
 from ..conftest import until
 from .test_standby import PARTITION, query_of
@@ -59,8 +60,8 @@ def record(offset: int) -> Message:
     return Message(*PARTITION, offset, b"key-%d" % offset, b"%d" % offset, timestamp=(1, offset))
 
 
-def end(offset: int) -> Message:
-    return Message(*PARTITION, offset, error=KafkaError(KafkaError._PARTITION_EOF))
+def end(offset: int, partition: int = 0) -> Message:
+    return Message(PARTITION[0], partition, offset, error=KafkaError(KafkaError._PARTITION_EOF))
 
 
 @pytest.fixture
@@ -116,3 +117,26 @@ def test_records_before_the_end_are_there(start: Start, query: HostedQuery, piec
     assert warm is not None
     assert warm.positions == {PARTITION: END}
     assert dict(warm._in_memory["s"].snapshot()) == {b"key-%d" % offset: b"%d" % offset for offset in range(3)}
+
+
+def test_a_lane_that_comes_to_others_reads_few_tasks_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    query = replace(query_of("key-value in memory", None), counts={"topic": 5})
+    pieces: list[list[Message]] = []
+    monkeypatch.setattr(following, "make_consumer", lambda *_, **__: ScriptedConsumer(pieces))
+    monkeypatch.setattr(following, "_LOOK_BEFORE_JOINING_SECONDS", 0.01)
+    monkeypatch.setattr(following, "_ADAPT_SECONDS", 0.01)
+    others = [Member("other", "app-else-2", "h2", frozenset(task.slot for task in query.tasks))]
+    monkeypatch.setattr(Group, "look", lambda _: others)
+    config = StreamsConfig(
+        application_id="app", num_standby_replicas=1, acceptable_recovery_lag=0, max_warmup_replicas=2
+    )
+    standing_by = StandingBy(LaneSettings(config, "app", "lane-1"), lambda: [query], set, tmp_path)
+    standing_by.start()
+    try:
+        for opened in (2, 4, 5):
+            until(partial(lambda count: len(standing_by.lags("q")) == count, opened))
+            cold = [name for name, lag in standing_by.lags("q").items() if lag]
+            assert len(cold) <= 2
+            pieces += [[end(END, int(name.partition("_")[2]))] for name in cold]
+    finally:
+        standing_by.close()
