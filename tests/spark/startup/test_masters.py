@@ -9,7 +9,14 @@ import pytest
 
 from millstream import ArgumentError, StreamsConfig
 from millstream.spark.startup import session
-from millstream.spark.startup.masters import LANE_BASE_BYTES, check_master, overhead_bytes, remote_defaults, size_bytes
+from millstream.spark.startup.masters import (
+    LANE_BASE_BYTES,
+    check_master,
+    check_speculation,
+    overhead_bytes,
+    remote_defaults,
+    size_bytes,
+)
 
 _MEGABYTE = 1024 * 1024
 _IMAGE = {"spark.kubernetes.container.image": "registry/millstream:1"}
@@ -34,6 +41,23 @@ def test_a_standalone_cluster_chooses_the_drivers_address() -> None:
     assert found["spark.master"] == "spark://host:7077"
     assert "spark.driver.host" not in found
     assert found["spark.sql.adaptive.enabled"] == "false"
+
+
+def test_in_batches_a_lane_waits_for_its_core_on_a_cluster() -> None:
+    wait = "spark.locality.wait.process"
+    assert settings("spark://host:7077", processing_mode="micro_batch")[wait] == "120s"
+    assert settings("spark://host:7077", {wait: "1s"}, processing_mode="micro_batch")[wait] == "1s"
+    assert wait not in settings("spark://host:7077")
+    assert wait not in settings("local[2]", processing_mode="micro_batch")
+
+
+@pytest.mark.parametrize("master", ["spark://host:7077", "yarn", "k8s://https://host:6443"])
+def test_lanes_are_not_run_twice(master: str) -> None:
+    with pytest.raises(ArgumentError, match=r"spark\.speculation is true"):
+        check_speculation(master, {"spark.speculation": "true"})
+    check_speculation(master, {"spark.speculation": "false"})
+    check_speculation(master, {})
+    check_speculation("local[2]", {"spark.speculation": "true"})  # Spark does not do it there
 
 
 def test_kubernetes_gets_an_address_an_image_and_memory(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -32,6 +32,7 @@ _SAID_BY_USER = (
 )
 #: As long as Spark waits for an executor that does not answer.
 _WAIT_FOR_PLACE = "120s"
+_SPECULATION = "spark.speculation"
 _IMAGES = ("spark.kubernetes.container.image", "spark.kubernetes.executor.container.image")
 _UNITS = {"k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
 _SIZE = re.compile(r"(\d+)\s*([kmgt]?)b?", re.IGNORECASE)
@@ -77,6 +78,24 @@ def check_master(master: str) -> None:
             "YARN cannot be found",
             detail="neither HADOOP_CONF_DIR nor YARN_CONF_DIR is set",
             hint="set HADOOP_CONF_DIR to the directory that has yarn-site.xml and core-site.xml",
+        )
+
+
+def check_speculation(master: str, known: Mapping[str, str]) -> None:
+    """Refuse to have tasks run twice at the same time: a lane would be ended by its own copy, again and again.
+
+    Args:
+        master: of Spark.
+        known: what Spark was told.
+
+    Raises:
+        ArgumentError: it was told so.
+    """
+    if not is_here(master) and known.get(_SPECULATION, "false").lower() == "true":
+        raise ArgumentError(
+            f"{_SPECULATION} is true",
+            detail="Spark would start a second copy of a lane that takes long, which shuts the first one out",
+            hint=f"set {_SPECULATION} to false for this application: --spark {_SPECULATION}=false",
         )
 
 

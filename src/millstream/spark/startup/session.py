@@ -18,7 +18,7 @@ from millstream.spark.failures import is_news
 from millstream.spark.startup import class_archive
 from millstream.spark.startup.connect import refuse_connect
 from millstream.spark.startup.log_file import OPTION, log_file, start_is_logged
-from millstream.spark.startup.masters import check_master, cores_here, remote_defaults
+from millstream.spark.startup.masters import check_master, check_speculation, cores_here, remote_defaults
 from millstream.spark.startup.masters import is_here as is_here
 from millstream.spark.startup.s3_client import s3_properties
 from millstream.spark.startup.signals import signals_are_the_drivers
@@ -78,6 +78,8 @@ def spark_session(config: StreamsConfig, given: SparkSession | None = None) -> S
     refuse_connect(given, told)
     active = given or SparkSession.getActiveSession()
     if active is not None:
+        context = active.sparkContext
+        check_speculation(str(context.master), dict(context.getConf().getAll()))
         _use_this_python(active)
         return active
     master = config.master or (None if is_submitted() else config.spark_master)
@@ -90,6 +92,7 @@ def spark_session(config: StreamsConfig, given: SparkSession | None = None) -> S
         # On this machine the JVM is started with all that it is told: it must be there soon, and nobody else tells it.
         known = {} if local else _known_to_spark(master, told)
         settings = _settings(config, master or known[_MASTER], known | told, file)
+        check_speculation(settings[_MASTER], settings)
         builder = SparkSession.builder
         for name, value in settings.items():
             builder = builder.config(name, value)

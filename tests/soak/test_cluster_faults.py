@@ -1,14 +1,17 @@
-"""Continuously on a cluster: lanes are spread over machines, and go on elsewhere when one of them dies."""
+"""On a cluster: lanes are spread over machines, and go on elsewhere when one of them dies."""
 
 from __future__ import annotations
 
 import os
 import signal
 from pathlib import Path
+from typing import get_args
 
 import pytest
 from tests.spark.cluster import Worker, can_hide, standalone
 from tests.spark.crashes import finish, running, wait_until
+
+from millstream.config import ProcessingMode
 
 
 def has_lanes(worker: Worker) -> bool:
@@ -16,8 +19,9 @@ def has_lanes(worker: Worker) -> bool:
     return any("pyspark.daemon" in process.command for process in worker.processes())
 
 
+@pytest.mark.parametrize("mode", get_args(ProcessingMode))
 @pytest.mark.skipif(not can_hide(), reason="this machine does not allow mount namespaces")
-def test_an_executor_dies_then_the_driver_and_then_a_whole_machine(tmp_path: Path) -> None:
+def test_an_executor_dies_then_the_driver_and_then_a_whole_machine(tmp_path: Path, mode: ProcessingMode) -> None:
     with (
         standalone() as cluster,
         running(
@@ -27,7 +31,7 @@ def test_an_executor_dies_then_the_driver_and_then_a_whole_machine(tmp_path: Pat
             seed=5,
             master=cluster.master,
             stores="rocksdb",
-            mode="continuous",
+            mode=mode,
         ) as (_, app, feed, results),
     ):
         results.wait_for(200, app)
