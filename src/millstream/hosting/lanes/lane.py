@@ -38,11 +38,11 @@ from millstream.hosting.lanes.query import HostedQuery
 from millstream.hosting.lanes.reading.feed import Feed
 from millstream.hosting.lanes.reading.inputs import Inputs
 from millstream.hosting.lanes.reading.pace import Pace
-from millstream.hosting.lanes.rubbish import Rubbish
 from millstream.hosting.lanes.settings import LaneSettings
 from millstream.hosting.lanes.writing.outputs import Outputs
 from millstream.hosting.lanes.writing.plain_outputs import PlainOutputs
 from millstream.hosting.producing.refusals import raise_if_deleted
+from millstream.hosting.rubbish import Rubbish
 
 _IDLE_SECONDS = 0.1
 #: While other threads get tasks ready.

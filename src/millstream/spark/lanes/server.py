@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import faulthandler
-import gc
 import logging
 import os
 import shutil
@@ -24,6 +23,7 @@ from typing import Any
 from millstream.errors import MillstreamError
 from millstream.hosting.own_process import settle_in
 from millstream.hosting.producing.transactions import ProducerStuck
+from millstream.hosting.rubbish import Rubbish
 from millstream.spark.calls.frames import receive, send
 from millstream.spark.calls.handshake import NotOursError, greet_client
 from millstream.spark.calls.label import label_of
@@ -45,7 +45,6 @@ log = logging.getLogger("millstream.spark")
 #: A lane that nobody asks anything ends; it is started again when it is needed.
 _IDLE_SECONDS = 600
 _LOOK_SECONDS = 1.0
-_REQUESTS_PER_COLLECTION = 500
 #: How long a lane that is no longer wanted may take to end properly.
 _GRACE_SECONDS = 5.0
 #: How long a client may take to prove what it is.
@@ -67,51 +66,26 @@ def serve(path: str, index: int, driver: int | None, executor: int | None, secre
     handover = Handover(None if driver is None else Path(path).parent, index)
     lane: Lane | None = None
     asked = time.monotonic()
-    garbage = _Garbage()
     try:
-        while time.monotonic() - asked < _IDLE_SECONDS and place.is_wanted:
-            pulse.begin("records of the next batch")
-            busy = lane is not None and lane.work_ahead()
-            pulse.end()
-            listener.settimeout(0 if busy else _LOOK_SECONDS)
-            try:
-                connection, _ = listener.accept()
-            except BlockingIOError:
-                continue
-            except TimeoutError:
-                garbage.collect_all()
-                continue
-            with connection:
-                lane = _converse(connection, secret, lane, index, handover, pulse)
-                onlookers.watch = None if lane is None else lane.watch
-            asked = time.monotonic()
-            garbage.collect()
+        with Rubbish() as rubbish:
+            while time.monotonic() - asked < _IDLE_SECONDS and place.is_wanted:
+                pulse.begin("records of the next batch")
+                busy = lane is not None and lane.work_ahead()
+                pulse.end()
+                listener.settimeout(0 if busy else _LOOK_SECONDS)
+                try:
+                    connection, _ = listener.accept()
+                except (BlockingIOError, TimeoutError):
+                    continue
+                with connection:
+                    lane = _converse(connection, secret, lane, index, handover, pulse)
+                    onlookers.watch = None if lane is None else lane.watch
+                asked = time.monotonic()
+                rubbish.clear()
     finally:
         if lane is not None:
             lane.close()
         place.leave()
-
-
-class _Garbage:
-    """Collects between requests: in the middle of a batch, all its records would be gone through again and again."""
-
-    def __init__(self) -> None:
-        gc.disable()
-        self._requests = 0
-
-    def collect(self) -> None:
-        """After a request."""
-        self._requests += 1
-        if self._requests < _REQUESTS_PER_COLLECTION:
-            gc.collect(1)
-        else:
-            self.collect_all()
-
-    def collect_all(self) -> None:
-        """When there is time: what tasks keep is much, and lives long."""
-        if self._requests:
-            self._requests = 0
-            gc.collect()
 
 
 class _Place:

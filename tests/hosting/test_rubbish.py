@@ -7,8 +7,8 @@ import weakref
 
 import pytest
 
-from millstream.hosting.lanes import rubbish
-from millstream.hosting.lanes.rubbish import Rubbish
+from millstream.hosting import rubbish
+from millstream.hosting.rubbish import Rubbish
 
 
 class Cycle:

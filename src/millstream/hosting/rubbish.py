@@ -1,7 +1,7 @@
 """When a lane's process looks for garbage.
 
 Python looks after so many new objects, and a lane makes millions of records that are garbage in no cycle: with much
-state it would do little else. So the lane says when: after a commit, when what it has made is gone again.
+state it would do little else. So the lane says when: after a commit or a batch, when what it has made is gone again.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Rubbish:
             gc.enable()
 
     def clear(self) -> None:
-        """Look for it, if it is time; called between two commits."""
+        """Look for it, if it is time; called between two commits or batches."""
         now = time.monotonic()
         if now < self._young_at + _YOUNG_SECONDS:
             return
