@@ -33,7 +33,7 @@ from millstream.spark.driver.control import Control, LastBatch
 from millstream.spark.driver.lane_logs import LaneLogs
 from millstream.spark.driver.ownership import Ownership
 from millstream.spark.driver.recovery import adopt, find_origin, shut_out
-from millstream.spark.driver.source import FORMAT, SCHEMA, MillstreamSource, Run, requests_in
+from millstream.spark.driver.source import FORMAT, SCHEMA, MillstreamSource, Run
 from millstream.spark.driver.statistics import Statistics
 from millstream.spark.exchange.parcels import unpack
 from millstream.spark.exchange.waves import Row, wave_function
@@ -130,7 +130,15 @@ class Launched:
             waves=program.plan.waves,
             most_moves=program.config.max_warmup_replicas,
         )
-        return lambda batch: placed.run(requests_in(batch.collect()))
+        placed.warm_up()
+
+        def run(batch: DataFrame) -> list[Row]:
+            requests = self.control.take_requests()  # Spark has planned the batch, and has nothing to read in it
+            if requests is None:
+                raise AssertionError("a batch that was not planned")
+            return placed.run(requests)
+
+        return run
 
 
 def _collected(batch: DataFrame) -> list[Row]:

@@ -77,7 +77,8 @@ def test_where_only_spark_can_find_out_the_drivers_address(monkeypatch: pytest.M
 
 def test_what_was_said_about_the_driver_stays() -> None:
     said = {**_IMAGE, "spark.driver.host": "driver.default.svc", "spark.driver.bindAddress": "10.0.0.9"}
-    assert remote_defaults("k8s://host", StreamsConfig(), said).keys() == {"spark.executor.memoryOverhead"}
+    found = remote_defaults("k8s://host", StreamsConfig(), said)
+    assert found.keys() == {"spark.executor.memoryOverhead", "spark.executor.extraJavaOptions"}
 
 
 def test_kubernetes_without_an_image_is_refused() -> None:

@@ -54,14 +54,14 @@ def test_elsewhere_workers_start_python_itself(monkeypatch: pytest.MonkeyPatch, 
 def test_a_users_own_logging_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("SPARK_CONF_DIR", "SPARK_HOME"):
         monkeypatch.delenv(name, raising=False)
-    assert not session._has_own_logging()
+    assert not session._has_own_files()
     assert session._logging(Path("/a b/app.log")) == [
         f"-Dlog4j2.configurationFile={session._LOGGING.as_uri()}",
         '"-Dmillstream.log=/a b/app.log"',
     ]
     assert session._LOGGING.exists()
     monkeypatch.setenv("SPARK_CONF_DIR", "/etc/spark")
-    assert session._has_own_logging()
+    assert session._has_own_files()
     assert session._logging(None) == []
 
 

@@ -58,18 +58,20 @@ def call(
 
 
 def warm_up(run_id: str, lanes: int, driver: int | None, program: bytes) -> None:
-    """Start the lanes of this machine while Spark is still planning; what fails here is told by the first batch."""
-
-    def start(lane: int) -> None:
-        path = directory(run_id) / f"lane-{lane}"
-        with (
-            contextlib.suppress(StreamsError, LaneGone, OSError),
-            _connected(path, lane, driver, label_of(program), "its start") as connection,
-        ):
-            _ask(connection, {"program": program})
-
+    """Start the lanes of this machine while Spark is still planning."""
     for lane in range(lanes):
-        threading.Thread(target=start, args=(lane,), name=f"warm-up-{lane}", daemon=True).start()
+        arguments = (run_id, lane, driver, program)
+        threading.Thread(target=start, args=arguments, name=f"warm-up-{lane}", daemon=True).start()
+
+
+def start(run_id: str, lane: int, driver: int | None, program: bytes) -> None:
+    """Have a lane on this machine that knows its program; what fails here is told by the first batch."""
+    path = directory(run_id) / f"lane-{lane}"
+    with (
+        contextlib.suppress(StreamsError, LaneGone, OSError),
+        _connected(path, lane, driver, label_of(program), "its start") as connection,
+    ):
+        _ask(connection, {"program": program})
 
 
 def _answer(path: Path, lane: int, driver: int | None, program: bytes, request: dict[str, Any]) -> dict[str, Any]:

@@ -10,6 +10,9 @@ import contextlib
 import json
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
+
+import msgspec
 
 
 @dataclass(frozen=True)
@@ -102,7 +105,21 @@ class Control:
         """How many records wait in the input topics."""
         self._write("lag", str(records))
 
+    def tell_requests(self, requests: list[dict[str, Any]]) -> None:
+        """What the lanes have to do in the first wave of the batch that is planned now, by lane."""
+        self._write("requests", msgspec.msgpack.encode(requests))
+
     # --- the driver hears
+
+    def take_requests(self) -> list[dict[str, Any]] | None:
+        """What the lanes have to do in the batch that was planned; None if none was since the last one was taken."""
+        path = self._file("requests")
+        try:
+            found: list[dict[str, Any]] = msgspec.msgpack.decode(path.read_bytes())
+        except FileNotFoundError:
+            return None
+        path.unlink()
+        return found
 
     @property
     def rests(self) -> bool:
@@ -124,11 +141,11 @@ class Control:
     def _file(self, name: str) -> Path:
         return self.directory / f"control.{name}"
 
-    def _write(self, name: str, content: str) -> None:
+    def _write(self, name: str, content: str | bytes) -> None:
         """As a whole: the other side may look at any time."""
         unfinished = self._file(f"{name}.new")
         with contextlib.suppress(FileNotFoundError):  # closed
-            unfinished.write_text(content)
+            unfinished.write_bytes(content.encode() if isinstance(content, str) else content)
             unfinished.replace(self._file(name))
 
     def _read(self, name: str) -> str | None:

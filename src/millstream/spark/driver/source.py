@@ -6,15 +6,13 @@ import atexit
 import json
 import sys
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from operator import attrgetter
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-import msgspec
 from pyspark import TaskContext
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, SupportsTriggerAvailableNow
@@ -55,19 +53,6 @@ class LaneInput(InputPartition):
         super().__init__(lane)
         self.lane = lane
         self.request = request
-
-
-class BatchInput(InputPartition):
-    """What all lanes do in wave 0 of a batch, for the driver, which knows where they are."""
-
-    def __init__(self, inputs: list[LaneInput]) -> None:
-        super().__init__(0)
-        self.inputs = inputs
-
-
-def requests_in(rows: Iterable[Any]) -> list[dict[str, Any]]:
-    """What was read of a `BatchInput`, by lane."""
-    return [msgspec.msgpack.decode(row.parcel) for row in sorted(rows, key=attrgetter("lane"))]
 
 
 def _without_the_jvm(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
@@ -151,6 +136,7 @@ class TopicsReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
         if start == end:
+            self._control.tell_requests([])
             return []
         from millstream.spark.state.markers import content_of
 
@@ -192,12 +178,13 @@ class TopicsReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             )
             for lane in range(program.lanes)
         ]
-        return inputs if self._run.driver is not None else [BatchInput(inputs)]
+        if self._run.driver is not None:
+            return inputs
+        # The driver knows where lanes are, and has them asked there.
+        self._control.tell_requests([one.request for one in inputs])
+        return []
 
     def read(self, partition: InputPartition) -> Iterator[tuple[int, int, bytes]]:
-        if isinstance(partition, BatchInput):
-            yield from ((one.lane, 0, msgspec.msgpack.encode(one.request)) for one in partition.inputs)
-            return
         assert isinstance(partition, LaneInput)  # noqa: S101 - narrows the type
         context = TaskContext.get()
         attempt = 0 if context is None else context.attemptNumber()

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import threading
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -15,7 +17,7 @@ from pyspark.core.broadcast import Broadcast
 from millstream.errors import StreamsError
 from millstream.spark.calls import client as lane_client
 from millstream.spark.exchange.waves import Row, run_wave
-from millstream.spark.placing.located import exchanged, executors_of, located
+from millstream.spark.placing.located import exchanged, executors_of, located, read_up
 from millstream.spark.placing.places import Executor, Places
 
 _EXECUTOR_SECONDS = 120.0
@@ -54,9 +56,22 @@ class PlacedBatches:
         """
         if not requests:
             return []
+        return self._waved(self._at_places(), partial(self._calls.first, list(requests)))
+
+    def warm_up(self) -> None:
+        """Start the lanes, and go the way of a batch once: the first time it is slow. Returns at once."""
         places = self._at_places()
+
+        def start() -> None:
+            with contextlib.suppress(Exception):  # the first batch tells what is wrong
+                self._waved(places, self._calls.start)
+
+        threading.Thread(target=start, name="warm-up", daemon=True).start()
+
+    def _waved(self, places: RDD[bytes], first: Callable[[int, Iterable[bytes]], Iterator[Row]]) -> list[Row]:
+        """One wave after the other."""
         calls = self._calls
-        results: RDD[Row] = places.mapPartitionsWithIndex(partial(calls.first, list(requests)))
+        results: RDD[Row] = places.mapPartitionsWithIndex(first)
         for wave in range(1, self._waves):
             received = exchanged(results, calls.parted, places)
             results = received.mapPartitionsWithIndex(partial(calls.later, wave))
@@ -87,9 +102,16 @@ class _Calls:
     program: Broadcast[bytes]
     lanes: int
 
-    def first(self, requests: Sequence[dict[str, Any]], lane: int, _: Iterable[bytes]) -> Iterator[Row]:
+    def first(self, requests: Sequence[dict[str, Any]], lane: int, place: Iterable[bytes]) -> Iterator[Row]:
         """The first wave."""
+        read_up(place)
         return iter(self._call(lane, {**requests[lane], "attempt": _attempt()}))
+
+    def start(self, lane: int, place: Iterable[bytes]) -> Iterator[Row]:
+        """Before the first batch."""
+        read_up(place)
+        lane_client.start(self.run_id, lane, None, self.program.value)
+        return iter(())
 
     def later(self, wave: int, lane: int, received: Iterable[tuple[bytes, bytes]]) -> Iterator[Row]:
         """One of the others."""

@@ -33,13 +33,16 @@ def executors_of(context: SparkContext) -> list[Executor]:
 
 
 def located(context: SparkContext, places: Sequence[Executor]) -> RDD[bytes]:
-    """A partition with one element for each place, which Spark computes there if it can."""
+    """A partition for each place, which Spark computes there if it can, with one element for each of them."""
     jvm: Any = context._jvm
-    wanted = [
-        jvm.scala.Tuple2(bytearray(1), jvm.PythonUtils.toSeq([f"executor_{place.host}_{place.id}"])) for place in places
-    ]
-    any_class = context._jsc.emptyRDD().classTag()
-    made = context._jsc.sc().makeRDD(jvm.PythonUtils.toSeq(wanted), any_class)
+    wishes = {number: jvm.PythonUtils.toSeq([f"executor_{one.host}_{one.id}"]) for number, one in enumerate(places)}
+    made = jvm.org.apache.spark.rdd.ParallelCollectionRDD(
+        context._jsc.sc(),
+        jvm.PythonUtils.toSeq(jvm.java.util.Collections.nCopies(len(places) ** 2, bytearray(1))),
+        len(places),
+        jvm.PythonUtils.toScalaMap(wishes),
+        context._jsc.emptyRDD().classTag(),  # of anything
+    )
     return RDD(made.toJavaRDD(), context, NoOpSerializer())
 
 
@@ -57,7 +60,8 @@ def exchanged(
     jvm: Any = context._jvm
     pairs = jvm.PairwiseRDD(_raw(sent, _Addressed(function))._jrdd.rdd()).asJavaPairRDD()
     shuffled = jvm.PythonRDD.valueOfPair(pairs.partitionBy(jvm.PythonPartitioner(count, 0)))
-    return _raw(places, _Blanks(count)).zip(RDD(shuffled, context, NoOpSerializer()))
+    # Spark reads two things together if they have the same number of elements.
+    return places.zip(RDD(shuffled, context, NoOpSerializer()))
 
 
 @dataclass(frozen=True)
@@ -72,14 +76,10 @@ class _Addressed:
             yield data
 
 
-@dataclass(frozen=True)
-class _Blanks:
-    """As many elements as come from an exchange: Spark reads two things together if they have the same number."""
-
-    count: int
-
-    def __call__(self, _: int, __: Iterable[bytes]) -> Iterator[bytes]:
-        return iter([b""] * self.count)
+def read_up(elements: Iterable[bytes]) -> None:
+    """Read what nobody needs: else Spark would end its Python worker, and start another one for the next task."""
+    for _ in elements:
+        pass
 
 
 def _raw(parent: RDD[Any], function: Callable[[int, Iterable[Any]], Iterator[bytes]]) -> RDD[bytes]:

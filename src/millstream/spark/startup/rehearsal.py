@@ -17,7 +17,8 @@ from pyspark.sql.types import StructType
 
 from millstream.config import StreamsConfig
 from millstream.spark.driver.source import SCHEMA
-from millstream.spark.startup.session import LOCAL_JVM, spark_session
+from millstream.spark.startup.masters import QUICK_JVM
+from millstream.spark.startup.session import spark_session
 
 _FORMAT = "rehearsal"
 _BATCHES = 3
@@ -58,7 +59,7 @@ class _Reader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
 
 def _rehearse(options: list[str], directory: str) -> None:
-    jvm = " ".join([LOCAL_JVM, *options])
+    jvm = " ".join([QUICK_JVM, *options])
     config = StreamsConfig(
         processing_mode="micro_batch",
         num_stream_threads=2,

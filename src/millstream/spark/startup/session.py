@@ -18,19 +18,17 @@ from millstream.spark.failures import is_news
 from millstream.spark.startup import class_archive
 from millstream.spark.startup.connect import refuse_connect
 from millstream.spark.startup.log_file import OPTION, log_file, start_is_logged
-from millstream.spark.startup.masters import check_master, check_speculation, cores_here, remote_defaults
+from millstream.spark.startup.masters import QUICK_JVM, check_master, check_speculation, cores_here, remote_defaults
 from millstream.spark.startup.masters import is_here as is_here
 from millstream.spark.startup.s3_client import s3_properties
 from millstream.spark.startup.signals import signals_are_the_drivers
 from millstream.spark.state.checkpoint import checkpoint_location
 
 _MASTER, _NAME, _PROGRESS = "spark.master", "spark.app.name", "spark.ui.showConsoleProgress"
+_DRIVER_JVM = "spark.driver.extraJavaOptions"
 #: On this machine Spark may run so many tasks more than an application has lanes. Lanes of SQL keep theirs as long as
 #: they run; what else runs in this process would wait for them for ever. A task that is not there takes nothing.
 _SPARE_TASKS = 64
-
-#: Spark's own JVM plans small batches and passes little on: the quick compiler alone, and no threads that collect.
-LOCAL_JVM = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 
 _WORKER_PYTHON = Path(__file__).with_name("worker_python.sh")
 _LOGGING = Path(__file__).with_name("log4j2.properties")
@@ -87,7 +85,7 @@ def spark_session(config: StreamsConfig, given: SparkSession | None = None) -> S
         check_master(master)
     local = not is_submitted() and cores_here(str(master)) is not None
     _choose_python(told.get("spark.pyspark.python"), local=local)
-    file = log_file(config) if local and not _has_own_logging() else None
+    file = log_file(config) if local and not _has_own_files() else None
     with signals_are_the_drivers(local=local), start_is_logged(file):
         # On this machine the JVM is started with all that it is told: it must be there soon, and nobody else tells it.
         known = {} if local else _known_to_spark(master, told)
@@ -115,7 +113,10 @@ def _known_to_spark(master: str | None, told: Mapping[str, str]) -> dict[str, st
     """What Spark was told by us, by spark-submit or by spark-defaults.conf. Starts its JVM if need be."""
     conf = SparkConf(loadDefaults=False)
     # A JVM that is started for Python shows bars of progress unless it is told at once.
-    start = {_PROGRESS: _DEFAULTS[_PROGRESS], **({} if master is None else {_MASTER: master}), **told}
+    start = {_PROGRESS: _DEFAULTS[_PROGRESS], **({} if master is None else {_MASTER: master})}
+    if not _has_own_files():  # they may say something else
+        start[_DRIVER_JVM] = " ".join([QUICK_JVM, *class_archive.options_to_use()])
+    start |= told
     for name, value in start.items():
         conf.set(name, value)
     SparkContext._ensure_initialized(conf=conf)
@@ -136,8 +137,8 @@ def _settings(config: StreamsConfig, master: str, known: Mapping[str, str], file
     if here is not None:
         cores, tries = here
         placed[_MASTER] = f"local[{cores + _SPARE_TASKS},{tries}]"
-        jvm = [LOCAL_JVM, *_logging(file), *class_archive.options_to_use()]
-        usual = {"spark.default.parallelism": str(cores), "spark.driver.extraJavaOptions": " ".join(jvm)}
+        jvm = [QUICK_JVM, *_logging(file), *class_archive.options_to_use()]
+        usual = {"spark.default.parallelism": str(cores), _DRIVER_JVM: " ".join(jvm)}
         if file is not None:
             usual[OPTION] = str(file)
     else:
@@ -151,8 +152,8 @@ def _warm_up(session: SparkSession) -> None:
         session.createDataFrame([(0, b""), (1, b"")], "lane int, parcel binary").repartition(2, "lane").collect()
 
 
-def _has_own_logging() -> bool:
-    """Whether somebody has configured what Spark logs."""
+def _has_own_files() -> bool:
+    """Whether somebody may have configured Spark by files: what it logs, how its JVM is started."""
     return bool(os.environ.keys() & {"SPARK_CONF_DIR", "SPARK_HOME"})
 
 
