@@ -64,7 +64,7 @@ def test_executors_get_what_they_need(application: Application) -> None:
     assert application.config is not None
     # Address, image and the like are said; memory is for Millstream to know.
     assert remote_defaults(given["master"], application.config, spark).keys() == {
-        "spark.executor.memoryOverhead", "spark.driver.bindAddress",
+        "spark.executor.memoryOverhead", "spark.executor.extraJavaOptions", "spark.driver.bindAddress",
     }  # fmt: skip
     # All that it knows is in Kafka: there is nothing that driver and executors would have to share.
     assert application.config.processing_mode == "continuous"

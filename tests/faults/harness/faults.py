@@ -28,6 +28,8 @@ Strike = Callable[[Scene, random.Random], float]
 
 _WAITS = "runs on host"
 _COPY_SECONDS = 90.0
+#: The exit code of a copy that is ended while it starts.
+_TERMINATED = 128 + signal.SIGTERM
 _BOTH: tuple[ProcessingMode, ...] = get_args(ProcessingMode)
 _BATCHES: tuple[ProcessingMode, ...] = ("micro_batch",)
 
@@ -137,8 +139,10 @@ def _second_copy(then: str, scene: Scene, chance: random.Random) -> float:
     scene.copy = second
     if then == "ended":
         struck = time.time()
-        if first.terminate() not in scene.side.end_codes:
-            scene.complaints.append(f"the first copy ended with {first.code}")
+        was_starting = first.state != "RUNNING"
+        code = first.terminate()
+        if code not in scene.side.end_codes and not (was_starting and code == _TERMINATED):
+            scene.complaints.append(f"the first copy ended with {code}")
     elif then == "killed":
         first.kill()
         struck = time.time()

@@ -28,7 +28,7 @@ class Driver:
     def __init__(self, directory: Path, partitions: int = PARTITIONS, lanes: int = LANES) -> None:
         self.program = program(directory, partitions, lanes)
         self.broker = Broker(self.program.plan.external)
-        control = Control(directory)
+        self.control = control = Control(directory)
         self.admission = Admission(self.program, self.broker, control)  # type: ignore[arg-type]
         control.membership_path.write_bytes(b"m" * 200)
         self.shipped = shipped(self.program)
@@ -46,9 +46,9 @@ def test_a_batch_is_admitted_and_spread_within_milliseconds(tmp_path: Path) -> N
     driver = Driver(tmp_path)
     admitting, end = cpu_seconds(driver.admit)
     assert admitting < 0.25, "20 ms, measured"
-    spreading, inputs = cpu_seconds(lambda: driver.reader.partitions(driver.start, end))
+    spreading, _ = cpu_seconds(lambda: driver.reader.partitions(driver.start, end))
     assert spreading < 0.05, "4 ms, measured; looking for tasks in a list took 220"
-    assert len(inputs) == LANES
+    assert len(driver.control.take_requests() or ()) == LANES
     driver.broker.requests = 0
     driver.admit()
     assert driver.broker.requests <= 3, "of all partitions at once, whatever their number"
@@ -59,8 +59,10 @@ def test_what_is_written_and_sent_for_a_batch_follows_the_partitions(tmp_path: P
     end = driver.admit()
     entry = len(json.dumps(end))
     assert entry < 20 * 2 * PARTITIONS, "28 kB, measured: an entry of Spark's log of offsets"
-    inputs = driver.reader.partitions(driver.start, end)
-    assert sum(len(pickle.dumps(each)) for each in inputs) < 100 * 2 * PARTITIONS, "116 kB, measured, for all lanes"
+    driver.reader.partitions(driver.start, end)
+    requests = driver.control.take_requests()
+    assert requests is not None
+    assert len(pickle.dumps(requests)) < 100 * 2 * PARTITIONS, "93 kB, measured, of all lanes: once per executor"
     assert len(driver.shipped) < 60 * len(driver.program.plan.tasks), "88 kB, measured: once per executor and batch"
 
 

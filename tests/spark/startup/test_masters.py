@@ -43,12 +43,12 @@ def test_a_standalone_cluster_chooses_the_drivers_address() -> None:
     assert found["spark.sql.adaptive.enabled"] == "false"
 
 
-def test_in_batches_a_lane_waits_for_its_core_on_a_cluster() -> None:
-    wait = "spark.locality.wait.process"
-    assert settings("spark://host:7077", processing_mode="micro_batch")[wait] == "120s"
-    assert settings("spark://host:7077", {wait: "1s"}, processing_mode="micro_batch")[wait] == "1s"
-    assert wait not in settings("spark://host:7077")
-    assert wait not in settings("local[2]", processing_mode="micro_batch")
+def test_in_batches_on_a_cluster_jvms_reach_their_python_workers_quickly() -> None:
+    name = "spark.python.unix.domain.socket.enabled"
+    assert settings("spark://host:7077", processing_mode="micro_batch")[name] == "true"
+    assert settings("spark://host:7077", {name: "false"}, processing_mode="micro_batch")[name] == "false"
+    assert name not in settings("spark://host:7077")
+    assert name not in settings("local[2]", processing_mode="micro_batch")
 
 
 @pytest.mark.parametrize("master", ["spark://host:7077", "yarn", "k8s://https://host:6443"])

@@ -32,14 +32,8 @@ _SAID_BY_USER = (
 )
 #: Spark's own JVMs plan small batches and pass little on: the quick compiler alone, and no threads that collect.
 QUICK_JVM = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
-_BATCHES = {
-    # A lane that shares its core with another waits for it: elsewhere it would have to read its state first. As long
-    # as Spark waits for an executor that does not answer.
-    "spark.locality.wait.process": "120s",
-    # Of each task of a batch, TCP between the JVM and its Python worker would take 30 ms.
-    "spark.python.unix.domain.socket.enabled": "true",
-}
 _SPECULATION = "spark.speculation"
+_NO_TCP = "spark.python.unix.domain.socket.enabled"
 _IMAGES = ("spark.kubernetes.container.image", "spark.kubernetes.executor.container.image")
 _UNITS = {"k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
 _SIZE = re.compile(r"(\d+)\s*([kmgt]?)b?", re.IGNORECASE)
@@ -118,8 +112,8 @@ def remote_defaults(master: str, config: StreamsConfig, known: Mapping[str, str]
         ArgumentError: something is missing that nobody else can know.
     """
     found = {"spark.executor.extraJavaOptions": QUICK_JVM}
-    if config.processing_mode == "micro_batch":
-        found |= _BATCHES
+    if config.processing_mode == "micro_batch":  # of each task, TCP between the JVM and its Python worker takes 30 ms
+        found[_NO_TCP] = "true"
     if not any(name in known for name in _SAID_BY_USER):
         found[_OVERHEAD] = f"{overhead_bytes(config, known) // _MEGABYTE}m"
     if master.startswith("k8s://"):
