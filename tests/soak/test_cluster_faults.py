@@ -66,3 +66,18 @@ def test_a_machine_that_joins_gets_lanes(tmp_path: Path) -> None:
         late = cluster.join()
         wait_until(lambda: has_lanes(late), "a lane on the machine that came later")
         finish(app, feed, results)
+
+
+@pytest.mark.skipif(not can_hide(), reason="this machine does not allow mount namespaces")
+def test_in_batches_all_executors_die_at_once_and_again(tmp_path: Path) -> None:
+    with (
+        standalone() as cluster,
+        running(tmp_path, records=1_500, a_second=60, seed=9, master=cluster.master, stores="rocksdb") as (
+            _, app, feed, results,
+        ),
+    ):  # fmt: skip
+        results.wait_for(100, app)
+        for _ in range(2):
+            assert sum(worker.kill_executors() for worker in cluster.workers) == 2
+            results.wait_for(min(results.seen.values()) + 200, app)
+        finish(app, feed, results)

@@ -11,6 +11,7 @@ import time
 import uuid
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
+from functools import cached_property, partial
 from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
@@ -84,7 +85,6 @@ class Launched:
         """Start the streaming query."""
         program = self.program
         ownership.publish(self.control.membership_path)
-        pickled = (self.directory / PROGRAM).read_bytes()
         self.session.dataSource.register(MillstreamSource)
         frame = (
             self.session.readStream.format(FORMAT)
@@ -95,9 +95,10 @@ class Launched:
         )
         run: Callable[[DataFrame], list[Row]]
         if program.driver is None:
-            run = self._placed(pickled)
+            run = partial(self._run_placed, self._placed)
         else:
             run = _collected
+            pickled = (self.directory / PROGRAM).read_bytes()
             for wave in range(1, program.plan.waves):
                 function = wave_function(wave, program.run_id, program.driver, pickled)
                 frame = frame.repartitionById(program.lanes, "lane").mapInArrow(function, SCHEMA)
@@ -119,26 +120,27 @@ class Launched:
         writer = writer.trigger(availableNow=True) if once else writer.trigger(processingTime="0 seconds")
         return writer.start()
 
-    def _placed(self, pickled: bytes) -> Callable[[DataFrame], list[Row]]:
-        """How a batch is run on a cluster, where lanes would move if Spark decided alone."""
+    @cached_property
+    def _placed(self) -> PlacedBatches:
+        """How batches are run on a cluster, where lanes would move if Spark decided alone. The same for all queries."""
         program = self.program
         placed = PlacedBatches(
             self.session.sparkContext,
             program.run_id,
-            pickled,
+            (self.directory / PROGRAM).read_bytes(),
             lanes=program.lanes,
             waves=program.plan.waves,
             most_moves=program.config.max_warmup_replicas,
         )
         placed.warm_up()
+        return placed
 
-        def run(batch: DataFrame) -> list[Row]:
-            requests = self.control.take_requests()  # Spark has planned the batch, and has nothing to read in it
-            if requests is None:
-                raise AssertionError("a batch that was not planned")
-            return placed.run(requests)
-
-        return run
+    def _run_placed(self, placed: PlacedBatches, _: DataFrame) -> list[Row]:
+        """Run a batch there: Spark has planned it, and has nothing to read in it."""
+        requests = self.control.take_requests()
+        if requests is None:
+            raise AssertionError("a batch that was not planned")
+        return placed.run(requests)
 
 
 def _collected(batch: DataFrame) -> list[Row]:

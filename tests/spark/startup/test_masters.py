@@ -47,8 +47,16 @@ def test_in_batches_on_a_cluster_jvms_reach_their_python_workers_quickly() -> No
     name = "spark.python.unix.domain.socket.enabled"
     assert settings("spark://host:7077", processing_mode="micro_batch")[name] == "true"
     assert settings("spark://host:7077", {name: "false"}, processing_mode="micro_batch")[name] == "false"
+    assert name not in settings("yarn", processing_mode="micro_batch"), "its directories have long names"
     assert name not in settings("spark://host:7077")
     assert name not in settings("local[2]", processing_mode="micro_batch")
+
+
+@pytest.mark.parametrize("said", ["spark.executor.extraJavaOptions", "spark.executor.defaultJavaOptions"])
+def test_executors_with_options_of_their_own_get_no_second_collector(said: str) -> None:
+    name = "spark.executor.extraJavaOptions"
+    assert "UseSerialGC" in settings("spark://host:7077")[name]
+    assert "UseSerialGC" not in settings("spark://host:7077", {said: "-XX:+UseG1GC"}).get(name, "")
 
 
 @pytest.mark.parametrize("master", ["spark://host:7077", "yarn", "k8s://https://host:6443"])

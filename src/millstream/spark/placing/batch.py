@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import threading
-import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -14,14 +13,11 @@ import msgspec
 from pyspark import RDD, SparkContext, TaskContext
 from pyspark.core.broadcast import Broadcast
 
-from millstream.errors import StreamsError
 from millstream.spark.calls import client as lane_client
 from millstream.spark.exchange.waves import Row, run_wave
 from millstream.spark.placing.located import exchanged, executors_of, located, read_up
 from millstream.spark.placing.places import Executor, Places
 
-_EXECUTOR_SECONDS = 120.0
-_LOOK_SECONDS = 0.1
 _encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder(list[Row]).decode
 
@@ -45,7 +41,7 @@ class PlacedBatches:
         self._waves = waves
         self._calls = _Calls(run_id, context.broadcast(program), lanes)
         self._places = Places(lanes, most_moves)
-        self._settled: list[Executor] = []
+        self._settled: Sequence[Executor | None] = ()
         self._located: RDD[bytes] | None = None
 
     def run(self, requests: Sequence[dict[str, Any]]) -> list[Row]:
@@ -79,16 +75,10 @@ class PlacedBatches:
 
     def _at_places(self) -> RDD[bytes]:
         """The places of the lanes for this batch."""
-        deadline = time.monotonic() + _EXECUTOR_SECONDS
-        while not (executors := executors_of(self._context)):
-            if time.monotonic() > deadline:
-                raise StreamsError(
-                    "Spark has no executors any more",
-                    detail=f"none has come for {_EXECUTOR_SECONDS:.0f} s",
-                    hint="see whether the cluster has machines with free cores",
-                )
-            time.sleep(_LOOK_SECONDS)
-        settled = self._places.settle(executors)
+        executors = executors_of(self._context)
+        if not executors and self._located is not None:
+            return self._located  # none lives now: Spark waits for one, and takes it
+        settled: Sequence[Executor | None] = self._places.settle(executors) if executors else [None] * self._calls.lanes
         if self._located is None or settled != self._settled:
             self._settled, self._located = settled, located(self._context, settled)
         return self._located

@@ -32,10 +32,19 @@ def executors_of(context: SparkContext) -> list[Executor]:
     return [one for one in placed if one.host and one.cores]  # the others are still on their way
 
 
-def located(context: SparkContext, places: Sequence[Executor]) -> RDD[bytes]:
-    """A partition for each place, which Spark computes there if it can, with one element for each of them."""
+def located(context: SparkContext, places: Sequence[Executor | None]) -> RDD[bytes]:
+    """A partition for each place, which Spark computes there if it can, with one element for each of them.
+
+    Args:
+        context: Spark.
+        places: an executor each; None is anywhere.
+    """
     jvm: Any = context._jvm
-    wishes = {number: jvm.PythonUtils.toSeq([f"executor_{one.host}_{one.id}"]) for number, one in enumerate(places)}
+    wishes = {
+        number: jvm.PythonUtils.toSeq([f"executor_{one.host}_{one.id}"])
+        for number, one in enumerate(places)
+        if one is not None
+    }
     made = jvm.org.apache.spark.rdd.ParallelCollectionRDD(
         context._jsc.sc(),
         jvm.PythonUtils.toSeq(jvm.java.util.Collections.nCopies(len(places) ** 2, bytearray(1))),

@@ -33,6 +33,7 @@ _SAID_BY_USER = (
 #: Spark's own JVMs plan small batches and pass little on: the quick compiler alone, and no threads that collect.
 QUICK_JVM = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 _SPECULATION = "spark.speculation"
+_EXECUTOR_JVM = ("spark.executor.extraJavaOptions", "spark.executor.defaultJavaOptions")
 _NO_TCP = "spark.python.unix.domain.socket.enabled"
 _IMAGES = ("spark.kubernetes.container.image", "spark.kubernetes.executor.container.image")
 _UNITS = {"k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
@@ -111,8 +112,11 @@ def remote_defaults(master: str, config: StreamsConfig, known: Mapping[str, str]
     Raises:
         ArgumentError: something is missing that nobody else can know.
     """
-    found = {"spark.executor.extraJavaOptions": QUICK_JVM}
-    if config.processing_mode == "micro_batch":  # of each task, TCP between the JVM and its Python worker takes 30 ms
+    found: dict[str, str] = {}
+    if not known.keys() & set(_EXECUTOR_JVM):  # a JVM with two collectors does not start
+        found[_EXECUTOR_JVM[0]] = QUICK_JVM
+    # Of each task, TCP between the JVM and its Python worker takes 30 ms. YARN's directories are too long for sockets.
+    if config.processing_mode == "micro_batch" and master != "yarn":
         found[_NO_TCP] = "true"
     if not any(name in known for name in _SAID_BY_USER):
         found[_OVERHEAD] = f"{overhead_bytes(config, known) // _MEGABYTE}m"

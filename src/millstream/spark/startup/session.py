@@ -25,7 +25,7 @@ from millstream.spark.startup.signals import signals_are_the_drivers
 from millstream.spark.state.checkpoint import checkpoint_location
 
 _MASTER, _NAME, _PROGRESS = "spark.master", "spark.app.name", "spark.ui.showConsoleProgress"
-_DRIVER_JVM = "spark.driver.extraJavaOptions"
+_DRIVER_JVM, _DRIVER_DEFAULT = "spark.driver.extraJavaOptions", "spark.driver.defaultJavaOptions"
 #: On this machine Spark may run so many tasks more than an application has lanes. Lanes of SQL keep theirs as long as
 #: they run; what else runs in this process would wait for them for ever. A task that is not there takes nothing.
 _SPARE_TASKS = 64
@@ -114,7 +114,7 @@ def _known_to_spark(master: str | None, told: Mapping[str, str]) -> dict[str, st
     conf = SparkConf(loadDefaults=False)
     # A JVM that is started for Python shows bars of progress unless it is told at once.
     start = {_PROGRESS: _DEFAULTS[_PROGRESS], **({} if master is None else {_MASTER: master})}
-    if not _has_own_files():  # they may say something else
+    if not _has_own_files() and _DRIVER_DEFAULT not in told:  # a JVM with two collectors does not start
         start[_DRIVER_JVM] = " ".join([QUICK_JVM, *class_archive.options_to_use()])
     start |= told
     for name, value in start.items():
